@@ -25,7 +25,9 @@ const parts: Plugin = {
   name: "parts",
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^(\.\.\/|preact)/ }, ({ path }) => ({ path, namespace: "parts" }));
-    onLoad({ filter: /.*/, namespace: "parts" }, () => ({ contents: `export const { ${Object.keys(PARTS).join()} } = parts;` }));
+    onLoad({ filter: /.*/, namespace: "parts" }, () => ({
+      contents: `export const { ${Object.keys(PARTS).join()} } = parts;`,
+    }));
   },
 };
 
@@ -33,13 +35,21 @@ async function bundled({ entry, returned, mostBytes }: (typeof MODULES)[number])
   const head = `// nbaccel's front end, built from frontend/${entry} by "npm run build". Change it there.\n`;
   const whole: BuildOptions = { format: "esm", banner: { js: head } };
   const later: BuildOptions = {
-    format: "iife", globalName: "module", plugins: [parts],
-    banner: { js: `${head}export default function (parts) {` }, footer: { js: `return module.${returned}; }` },
+    format: "iife",
+    globalName: "module",
+    plugins: [parts],
+    banner: { js: `${head}export default function (parts) {` },
+    footer: { js: `return module.${returned}; }` },
   };
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL(entry, import.meta.url))],
     mangleProps: /^innerHTML$/, // Preact cannot make HTML of a text
-    bundle: true, minify: true, write: false, charset: "utf8", target: "es2022", legalComments: "none",
+    bundle: true,
+    minify: true,
+    write: false,
+    charset: "utf8",
+    target: "es2022",
+    legalComments: "none",
     ...(returned ? later : whole),
   });
   const [{ text, contents }] = outputFiles ?? [];

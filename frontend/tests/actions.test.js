@@ -8,7 +8,10 @@ import { findKey, finder, foundNow, takeFound } from "../src/model/finding.ts";
 import { newState } from "../src/model/state.ts";
 import { shapes, words } from "./page.js";
 
-const acts = (shape) => shapes(shape).map((each) => each.props["data-act"]).filter(Boolean);
+const acts = (shape) =>
+  shapes(shape)
+    .map((each) => each.props["data-act"])
+    .filter(Boolean);
 
 test("one's own task is cancelled by one click, another's only after a question", () => {
   const state = newState(true);
@@ -31,7 +34,10 @@ test("an actor is killed only after a question, one's own too", () => {
   state.doubted = "c1";
   const asked = endButton("kill", own, "#c1", state);
   assert.deepEqual([acts(asked), words(asked)], [["keep", "kill"], "Keep Kill it"]);
-  assert.deepEqual(asked.props.children.filter((each) => each.props).map((each) => each.props["aria-label"]), ["Keep Keeper", "Kill it: Keeper"]);
+  assert.deepEqual(
+    asked.props.children.filter((each) => each.props).map((each) => each.props["aria-label"]),
+    ["Keep Keeper", "Kill it: Keeper"],
+  );
   const others = endButton("kill", { ...own, owner: "b.ipynb" }, "#c1", state);
   assert.equal(others.props.children.at(-1).props["aria-label"], "Kill it: Keeper of b.ipynb");
 });
@@ -84,7 +90,9 @@ test("tasks of an open function are asked for when others come into view, and no
   moved();
   moved();
   const key = JSON.stringify([state.filter, "shard", 249]);
-  assert.deepEqual(sent, [{ say: "find", id: state.id, key, function: "shard", skip: 249, by_state: true, filter: state.filter, limit: 200 }]);
+  assert.deepEqual(sent, [
+    { say: "find", id: state.id, key, function: "shard", skip: 249, by_state: true, filter: state.filter, limit: 200 },
+  ]);
   context.mock.timers.tick(2000);
   assert.equal(sent.length, 1, "nothing has changed");
   find();
@@ -107,6 +115,9 @@ test("tasks of an open function are asked for when others come into view, and no
 test("a failed task whose call is kept has a button that runs it again", () => {
   const state = newState(true);
   const failed = { id: "a", name: "train", owner: "" };
-  assert.deepEqual([acts(endButton("retry", failed, "#1", state)), words(endButton("retry", failed, "#1", state))], [["retry"], "Retry"]);
+  assert.deepEqual(
+    [acts(endButton("retry", failed, "#1", state)), words(endButton("retry", failed, "#1", state))],
+    [["retry"], "Retry"],
+  );
   assert.deepEqual(acts(endButton("retry", { ...failed, owner: "b.ipynb" }, "#1", state)), ["doubt"]);
 });

@@ -11,33 +11,66 @@ import { shapes } from "./page.js";
 import { NOW, busy } from "./snapshots.js";
 
 const readings = (given) => ({
-  seq: 3, pause_s: 2, time: NOW, origin: NOW - 100, step_s: 2, first: 0, steps: 3, power_watts: 100,
-  prefix: "5180ff6a4af1/GPU/", devices: ["0", "1"], utilisation: "A/.AAA", memory: "AAA...", power: "AA/AAA", ...given,
+  seq: 3,
+  pause_s: 2,
+  time: NOW,
+  origin: NOW - 100,
+  step_s: 2,
+  first: 0,
+  steps: 3,
+  power_watts: 100,
+  prefix: "5180ff6a4af1/GPU/",
+  devices: ["0", "1"],
+  utilisation: "A/.AAA",
+  memory: "AAA...",
+  power: "AA/AAA",
+  ...given,
 });
 
 test("letters are levels, a point is unknown, and devices of a single node are found without its name", () => {
   const known = withReadings(null, readings());
   assert.equal(known.since, 3);
   assert.deepEqual(linesOf(known, { resource: "GPU", id: "0" }).utilisation, [0, 1, null]);
-  assert.deepEqual(linesOf(known, { node_id: "5180ff6a4af162560e00", resource: "GPU", id: "1" }).memory, [null, null, null]);
+  assert.deepEqual(linesOf(known, { node_id: "5180ff6a4af162560e00", resource: "GPU", id: "1" }).memory, [
+    null,
+    null,
+    null,
+  ]);
   assert.equal(linesOf(known, { resource: "GPU", id: "7" }), null);
   assert.equal(linesOf(null, { resource: "GPU", id: "0" }), null);
 });
 
 test("a later answer adds its steps, and two minutes are kept", () => {
   const first = withReadings(null, readings());
-  const later = withReadings(first, readings({ seq: 5, first: 3, steps: 2, utilisation: "//AA", memory: "AAAA", power: "AA/A", power_watts: 200 }));
+  const later = withReadings(
+    first,
+    readings({ seq: 5, first: 3, steps: 2, utilisation: "//AA", memory: "AAAA", power: "AA/A", power_watts: 200 }),
+  );
   const lines = linesOf(later, { resource: "GPU", id: "0" });
   assert.deepEqual(lines.utilisation, [0, 1, null, 1, 1]);
   assert.deepEqual(lines.power, [0, 0, 0.5, 0, 0], "the scale has doubled");
-  const last = withReadings(later, readings({ seq: 63, first: 5, steps: 58, utilisation: "A".repeat(116), memory: "A".repeat(116), power: "A".repeat(116), power_watts: 200 }));
+  const last = withReadings(
+    later,
+    readings({
+      seq: 63,
+      first: 5,
+      steps: 58,
+      utilisation: "A".repeat(116),
+      memory: "A".repeat(116),
+      power: "A".repeat(116),
+      power_watts: 200,
+    }),
+  );
   assert.deepEqual(linesOf(last, { resource: "GPU", id: "0" }).utilisation.slice(0, 3), [1, 1, 0]);
   assert.equal(linesOf(last, { resource: "GPU", id: "0" }).utilisation.length, 60);
 });
 
 test("wider steps or another cluster begin anew", () => {
   const first = withReadings(null, readings());
-  const other = withReadings(first, readings({ origin: NOW, first: 0, steps: 1, utilisation: "//", memory: "AA", power: "AA" }));
+  const other = withReadings(
+    first,
+    readings({ origin: NOW, first: 0, steps: 1, utilisation: "//", memory: "AA", power: "AA" }),
+  );
   assert.deepEqual(linesOf(other, { resource: "GPU", id: "0" }).utilisation, [1]);
 });
 
@@ -50,48 +83,139 @@ test("a line breaks where nothing was measured", () => {
   assert.equal(between([null, null]), "");
 });
 
-const row = (name, more) => ({ name, job: 0, runs: 2, failed: 0, running: 0, seconds: 20, device_seconds: 20, devices: 0, ...more });
+const row = (name, more) => ({
+  name,
+  job: 0,
+  runs: 2,
+  failed: 0,
+  running: 0,
+  seconds: 20,
+  device_seconds: 20,
+  devices: 0,
+  ...more,
+});
 const accounts = (given) => ({
-  seq: 4, pause_s: 1, time: NOW, known_seconds: 200, held_seconds: 50, left_out: 0, hues: { train: 2 },
-  functions: [row("infer", { device_seconds: 10, failed: 1 }), row("train", { device_seconds: 40, devices: 1, running: 1 })],
+  seq: 4,
+  pause_s: 1,
+  time: NOW,
+  known_seconds: 200,
+  held_seconds: 50,
+  left_out: 0,
+  hues: { train: 2 },
+  functions: [
+    row("infer", { device_seconds: 10, failed: 1 }),
+    row("train", { device_seconds: 40, devices: 1, running: 1 }),
+  ],
   cells: [row("[3]"), row("", { device_seconds: 1 })],
-  devices: [{ device: "5180ff6a4af1/GPU/0", since: NOW - 100, held_seconds: 50, devices: 1 }, { device: "5180ff6a4af1/GPU/1", since: NOW - 100, held_seconds: 0, devices: 0 }],
+  devices: [
+    { device: "5180ff6a4af1/GPU/0", since: NOW - 100, held_seconds: 50, devices: 1 },
+    { device: "5180ff6a4af1/GPU/1", since: NOW - 100, held_seconds: 0, devices: 0 },
+  ],
   ...given,
 });
 
 test("accounts are sorted by use, and what is held is used on", () => {
   const view = accountsView(withAccounts(null, accounts()), busy(), NOW + 10);
-  assert.deepEqual(view.functions.map((each) => [each.name, each.used, each.failed]), [["train", "50", ""], ["infer", "10", "1"]]);
-  assert.deepEqual(view.cells.map((each) => each.name), ["[3]"], "what ran outside of a cell has no row there");
-  assert.deepEqual(view.devices.map((each) => [each.label, each.held, each.idle]), [["GPU 0", "60", "45 %"], ["GPU 1", "never", "100 %"]]);
+  assert.deepEqual(
+    view.functions.map((each) => [each.name, each.used, each.failed]),
+    [
+      ["train", "50", ""],
+      ["infer", "10", "1"],
+    ],
+  );
+  assert.deepEqual(
+    view.cells.map((each) => each.name),
+    ["[3]"],
+    "what ran outside of a cell has no row there",
+  );
+  assert.deepEqual(
+    view.devices.map((each) => [each.label, each.held, each.idle]),
+    [
+      ["GPU 0", "60", "45 %"],
+      ["GPU 1", "never", "100 %"],
+    ],
+  );
   assert.equal(view.total, "60 device-seconds in all, devices idle 73 % of the time");
   assert.equal(Math.floor(view.functions[0].colour / 3), 2);
 });
 
 test("each share has its number, and all of a view one unit, which fits the largest number", () => {
-  const told = (times) => accountsView(withAccounts(null, accounts({ functions: [row("train", { seconds: 20 * times, device_seconds: 40 * times }), row("infer", { seconds: times, device_seconds: times / 9 })] })), busy(), NOW);
-  assert.deepEqual([1, 20, 1000].map((times) => [told(times).unit, told(times).functions[0].used, told(times).functions[0].took]), [["second", "40", "20"], ["minute", "13.3", "6.7"], ["hour", "11.1", "5.6"]]);
-  assert.deepEqual(told(1000).functions.map(({ shareWords }) => shareWords), ["100 %", "< 1 %"]);
+  const told = (times) =>
+    accountsView(
+      withAccounts(
+        null,
+        accounts({
+          functions: [
+            row("train", { seconds: 20 * times, device_seconds: 40 * times }),
+            row("infer", { seconds: times, device_seconds: times / 9 }),
+          ],
+        }),
+      ),
+      busy(),
+      NOW,
+    );
+  assert.deepEqual(
+    [1, 20, 1000].map((times) => [told(times).unit, told(times).functions[0].used, told(times).functions[0].took]),
+    [
+      ["second", "40", "20"],
+      ["minute", "13.3", "6.7"],
+      ["hour", "11.1", "5.6"],
+    ],
+  );
+  assert.deepEqual(
+    told(1000).functions.map(({ shareWords }) => shareWords),
+    ["100 %", "< 1 %"],
+  );
   assert.equal(told(1000).functions[1].used, "< 0.1");
-  assert.deepEqual(told(1000).devices.map(({ held, shareWords }) => [held, shareWords]), [["< 0.1", "50 %"], ["never", "0 %"]]);
+  assert.deepEqual(
+    told(1000).devices.map(({ held, shareWords }) => [held, shareWords]),
+    [
+      ["< 0.1", "50 %"],
+      ["never", "0 %"],
+    ],
+  );
   assert.equal(told(20).total, "13.4 device-minutes in all, devices idle 75 % of the time");
 });
 
 test("where no device was held there are no bars, and many that were never held are one row", () => {
-  const devices = Array.from({ length: 64 }, (_, id) => ({ device: `5180ff6a4af1/GPU/${id}`, since: NOW - 100, held_seconds: 0, devices: 0 }));
-  const idle = accountsView(withAccounts(null, accounts({ functions: [row("count", { device_seconds: 0 })], cells: [], devices })), busy(), NOW);
+  const devices = Array.from({ length: 64 }, (_, id) => ({
+    device: `5180ff6a4af1/GPU/${id}`,
+    since: NOW - 100,
+    held_seconds: 0,
+    devices: 0,
+  }));
+  const idle = accountsView(
+    withAccounts(null, accounts({ functions: [row("count", { device_seconds: 0 })], cells: [], devices })),
+    busy(),
+    NOW,
+  );
   assert.deepEqual([idle.devices, idle.functions[0].used], [[], ""]);
   devices[5].held_seconds = 50;
   const { devices: shown } = accountsView(withAccounts(null, accounts({ devices })), busy(), NOW);
-  assert.deepEqual(shown.map((each) => [each.label, each.held, each.shareWords]), [["63 devices", "never", "0 %"], ["GPU 5", "50", "50 %"]]);
+  assert.deepEqual(
+    shown.map((each) => [each.label, each.held, each.shareWords]),
+    [
+      ["63 devices", "never", "0 %"],
+      ["GPU 5", "50", "50 %"],
+    ],
+  );
   assert.ok(shown[0].title.startsWith("GPU 0, GPU 2, GPU 3, GPU 4, GPU 6"), shown[0].title);
 });
 
 test("a later answer replaces the rows that it has", () => {
   const first = withAccounts(null, accounts());
-  const later = withAccounts(first, accounts({ seq: 5, functions: [row("infer", { device_seconds: 99 })], cells: [], devices: [] }));
+  const later = withAccounts(
+    first,
+    accounts({ seq: 5, functions: [row("infer", { device_seconds: 99 })], cells: [], devices: [] }),
+  );
   const view = accountsView(later, busy(), NOW);
-  assert.deepEqual(view.functions.map((each) => [each.name, each.used]), [["infer", "99"], ["train", "40"]]);
+  assert.deepEqual(
+    view.functions.map((each) => [each.name, each.used]),
+    [
+      ["infer", "99"],
+      ["train", "40"],
+    ],
+  );
   assert.equal(view.devices.length, 2);
   assert.equal(accountsView(null, busy(), NOW), null);
 });
@@ -115,22 +239,42 @@ test("the next question says what is known, and comes after the pause that the a
   const sent = [];
   const state = newState(false);
   let snapshot = busy();
-  const { look, heard } = historian({ snapshot: () => snapshot, send: (message) => sent.push(message) }, state, () => NOW);
+  const { look, heard } = historian(
+    { snapshot: () => snapshot, send: (message) => sent.push(message) },
+    state,
+    () => NOW,
+  );
   look();
   look();
-  assert.deepEqual(sent.map(({ ask, since }) => [ask, since]), [["readings", 0]]);
+  assert.deepEqual(
+    sent.map(({ ask, since }) => [ask, since]),
+    [["readings", 0]],
+  );
   heard({ ask: "readings", key: sent[0].key, answer: JSON.stringify(readings()) });
   look();
   context.mock.timers.tick(1999);
   assert.equal(sent.length, 1);
   context.mock.timers.tick(1);
-  assert.deepEqual(sent.map(({ ask, since }) => [ask, since]), [["readings", 0], ["readings", 3]]);
-  heard({ ask: "readings", key: sent[1].key, answer: JSON.stringify(readings({ seq: 3, first: 3, steps: 0, utilisation: "", memory: "", power: "" })) });
+  assert.deepEqual(
+    sent.map(({ ask, since }) => [ask, since]),
+    [
+      ["readings", 0],
+      ["readings", 3],
+    ],
+  );
+  heard({
+    ask: "readings",
+    key: sent[1].key,
+    answer: JSON.stringify(readings({ seq: 3, first: 3, steps: 0, utilisation: "", memory: "", power: "" })),
+  });
   context.mock.timers.tick(60_000);
   assert.equal(sent.length, 2, "nothing is asked while nothing changes");
   snapshot = { ...busy(), nodes: [{ node_id: "another" }] };
   look();
-  assert.deepEqual(sent.slice(2).map(({ ask, since }) => [ask, since]), [["readings", 0]]);
+  assert.deepEqual(
+    sent.slice(2).map(({ ask, since }) => [ask, since]),
+    [["readings", 0]],
+  );
   heard({ ask: "readings", key: "of the cluster before", answer: "{}" });
   snapshot = { ...busy(), ended: true };
   context.mock.timers.tick(60_000);
@@ -141,12 +285,30 @@ test("the next question says what is known, and comes after the pause that the a
 test("a line of one point is asked for again, also while nothing changes, and one of two is not", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
   const sent = [];
-  const { look, heard } = historian({ snapshot: busy, send: (message) => sent.push(message) }, newState(false), () => NOW);
+  const { look, heard } = historian(
+    { snapshot: busy, send: (message) => sent.push(message) },
+    newState(false),
+    () => NOW,
+  );
   look();
-  heard({ ask: "readings", key: sent[0].key, answer: JSON.stringify(readings({ seq: 1, steps: 1, utilisation: "/A", memory: "AA", power: "AA" })) });
+  heard({
+    ask: "readings",
+    key: sent[0].key,
+    answer: JSON.stringify(readings({ seq: 1, steps: 1, utilisation: "/A", memory: "AA", power: "AA" })),
+  });
   context.mock.timers.tick(2000);
-  assert.deepEqual(sent.map(({ ask, since }) => [ask, since]), [["readings", 0], ["readings", 1]]);
-  heard({ ask: "readings", key: sent[1].key, answer: JSON.stringify(readings({ seq: 2, first: 1, steps: 1, utilisation: "/A", memory: "AA", power: "AA" })) });
+  assert.deepEqual(
+    sent.map(({ ask, since }) => [ask, since]),
+    [
+      ["readings", 0],
+      ["readings", 1],
+    ],
+  );
+  heard({
+    ask: "readings",
+    key: sent[1].key,
+    answer: JSON.stringify(readings({ seq: 2, first: 1, steps: 1, utilisation: "/A", memory: "AA", power: "AA" })),
+  });
   context.mock.timers.tick(60_000);
   assert.equal(sent.length, 2);
 });
@@ -155,7 +317,17 @@ test("a line of one point is asked for again, also while nothing changes, and on
 function askedIn(seconds, context, { state, snapshot, end }) {
   context.mock.timers.enable({ apis: ["setTimeout", "Date"], now: 1_000_000 });
   let [asked, message] = [0, null];
-  const history = historian({ snapshot: () => snapshot, send: (sent) => { asked += 1; message = sent; } }, state, () => NOW);
+  const history = historian(
+    {
+      snapshot: () => snapshot,
+      send: (sent) => {
+        asked += 1;
+        message = sent;
+      },
+    },
+    state,
+    () => NOW,
+  );
   history.look();
   for (let second = 0; second < seconds; second += 1) {
     if (message) history.heard({ ask: "readings", key: message.key, answer: JSON.stringify(readings()) });
@@ -172,7 +344,11 @@ test("an open view of devices asks every two seconds how they are, also while no
   const idle = { ...busy(), devices: busy().devices.map((row) => ({ ...row, holders: [] })) };
   const asked = askedIn(1200, context, { state: newState(true), snapshot: idle });
   assert.ok(asked > 190 && asked <= 302, `${asked} questions in ten minutes, then none`);
-  assert.equal(askedIn(1200, context, { state: newState(true), snapshot: idle, end: 9 }), askedIn(9, context, { state: newState(true), snapshot: idle }), "nothing is asked while nobody looks");
+  assert.equal(
+    askedIn(1200, context, { state: newState(true), snapshot: idle, end: 9 }),
+    askedIn(9, context, { state: newState(true), snapshot: idle }),
+    "nothing is asked while nobody looks",
+  );
   assert.equal(askedIn(60, context, { state: newState(false), snapshot: idle }), 1, "a card shows no lines");
   assert.ok(askedIn(60, context, { state: { ...newState(false), listed: true }, snapshot: idle }) > 18, "a panel does");
   assert.equal(askedIn(60, context, { state: { ...newState(true), tab: "tasks" }, snapshot: idle }), 0);
@@ -183,7 +359,11 @@ test("a view of the past first asks for the module that draws it, then for what 
   const sent = [];
   const state = newState(true);
   let past = null;
-  const { look, heard } = historian({ snapshot: () => ({ ...busy(), past }), send: (message) => sent.push(message) }, state, () => NOW);
+  const { look, heard } = historian(
+    { snapshot: () => ({ ...busy(), past }), send: (message) => sent.push(message) },
+    state,
+    () => NOW,
+  );
   state.tab = "accounting";
   look();
   look();

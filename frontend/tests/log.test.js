@@ -10,26 +10,52 @@ import { words } from "./page.js";
 import { NOW, busy } from "./snapshots.js";
 
 const answer = (out, err = "", given = {}) => ({
-  pause_s: 1, over: false, pid: 52, failure: "", note: "",
-  out: { text: out, to: out.length, left_out: 0 }, err: { text: err, to: err.length, left_out: 0 }, ...given,
+  pause_s: 1,
+  over: false,
+  pid: 52,
+  failure: "",
+  note: "",
+  out: { text: out, to: out.length, left_out: 0 },
+  err: { text: err, to: err.length, left_out: 0 },
+  ...given,
 });
-const looking = () => Object.assign(newState(true), { tab: "tasks", log: { id: "a1", name: "train", search: "", follow: true } });
+const looking = () =>
+  Object.assign(newState(true), { tab: "tasks", log: { id: "a1", name: "train", search: "", follow: true } });
 
 test("a bar that redraws itself is its last frame, and the two streams do not mix in a line", () => {
-  const pieces = [{ text: "first\n 10 %\r 20 %\rha", err: false }, { text: "warning\n", err: true }, { text: "lf\n\nlast", err: false }];
-  assert.deepEqual(logLines(pieces).map((line) => [line.text, line.err]), [["first", false], ["half", false], ["warning", true], ["", false], ["last", false]]);
+  const pieces = [
+    { text: "first\n 10 %\r 20 %\rha", err: false },
+    { text: "warning\n", err: true },
+    { text: "lf\n\nlast", err: false },
+  ];
+  assert.deepEqual(
+    logLines(pieces).map((line) => [line.text, line.err]),
+    [
+      ["first", false],
+      ["half", false],
+      ["warning", true],
+      ["", false],
+      ["last", false],
+    ],
+  );
 });
 
 test("answers add up, and the asking ends once the task is over and has printed no more", () => {
   const first = withLog(null, answer("one\n"));
   const second = withLog(first, answer("two\n", "", { over: true, failure: "ValueError: bad", yours: "yours" }));
-  assert.deepEqual(logLines(second.pieces).map((line) => line.text), ["one", "two"]);
+  assert.deepEqual(
+    logLines(second.pieces).map((line) => line.text),
+    ["one", "two"],
+  );
   assert.equal(second.done, false, "its last words may still be on their way");
   assert.equal(withLog(second, answer("", "", { over: true })).done, true);
 });
 
 test("what was too much to send is said", () => {
-  const later = withLog(withLog(null, answer("one\n")), answer("nine\n", "", { out: { text: "nine\n", to: 900, left_out: 700 } }));
+  const later = withLog(
+    withLog(null, answer("one\n")),
+    answer("nine\n", "", { out: { text: "nine\n", to: 900, left_out: 700 } }),
+  );
   assert.match(logLines(later.pieces)[1].text, /too much was printed/);
   assert.equal(later.out, 900);
 });
@@ -38,7 +64,10 @@ test("an open log asks from where the last answer ended, also while nothing else
   context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   const sent = [];
   const state = looking();
-  const source = { send: (message) => sent.push(message), snapshot: () => ({ ...busy(), past: { told: { task_log: withLog } } }) };
+  const source = {
+    send: (message) => sent.push(message),
+    snapshot: () => ({ ...busy(), past: { told: { task_log: withLog } } }),
+  };
   const past = historian(source, state, () => NOW);
   context.mock.timers.tick(1000);
   past.look();
@@ -59,7 +88,11 @@ test("an open log asks from where the last answer ended, also while nothing else
 test("a log that nobody sees any more is not asked for", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
   const sent = [];
-  const past = historian({ send: (message) => sent.push(message), snapshot: () => ({ ...busy(), past: { told: { task_log: withLog } } }) }, looking(), () => NOW);
+  const past = historian(
+    { send: (message) => sent.push(message), snapshot: () => ({ ...busy(), past: { told: { task_log: withLog } } }) },
+    looking(),
+    () => NOW,
+  );
   context.mock.timers.tick(1000);
   past.look();
   past.end();
@@ -70,7 +103,11 @@ test("a log that nobody sees any more is not asked for", (context) => {
 
 test("the user's frames come before the whole traceback, and a search keeps the lines that have the text", () => {
   const state = looking();
-  state.past.task_log = { key: "", due: 0, data: withLog(null, answer("epoch 1\nloss 2\nEpoch 2\n", "", { over: true, failure: "whole", yours: "my code" })) };
+  state.past.task_log = {
+    key: "",
+    due: 0,
+    data: withLog(null, answer("epoch 1\nloss 2\nEpoch 2\n", "", { over: true, failure: "whole", yours: "my code" })),
+  };
   const all = words(drawLog(state));
   assert.ok(all.indexOf("my code") < all.indexOf("whole"));
   assert.match(all, /loss 2/);

@@ -23,10 +23,14 @@ export function changes(root, act) {
   const observer = new MutationObserver(() => {});
   observer.observe(root, { childList: true, subtree: true, attributes: true, characterData: true });
   act();
-  return observer.takeRecords().flatMap((record) => record.type === "childList" ? [...record.addedNodes, ...record.removedNodes] : [record]).length;
+  return observer
+    .takeRecords()
+    .flatMap((record) => (record.type === "childList" ? [...record.addedNodes, ...record.removedNodes] : [record]))
+    .length;
 }
 
-const childrenOf = (shape) => [shape.props?.children ?? []].flat(Infinity).filter((child) => child !== false && child != null);
+const childrenOf = (shape) =>
+  [shape.props?.children ?? []].flat(Infinity).filter((child) => child !== false && child != null);
 
 /** The elements of a description, with those within them. */
 export function shapes(given) {
@@ -36,5 +40,7 @@ export function shapes(given) {
 
 /** The text of a description, as it was given. */
 export function words(shape) {
-  return typeof shape === "object" ? childrenOf(shape).map(words).join("") : String(shape).replace(/(\d)\u00a0/g, "$1 ");
+  return typeof shape === "object"
+    ? childrenOf(shape).map(words).join("")
+    : String(shape).replace(/(\d)\u00a0/g, "$1 ");
 }

@@ -9,7 +9,10 @@ const source = { snapshot: () => ({ runtime: { pid: 4711 } }) };
 const order = { say: "cancel", id: "a" };
 
 test("an order that nobody on the page takes is not carried out", () => {
-  assert.equal(secondWay(new EventTarget(), source, order, () => assert.fail("nobody has answered")), false);
+  assert.equal(
+    secondWay(new EventTarget(), source, order, () => assert.fail("nobody has answered")),
+    false,
+  );
 });
 
 test("who takes an order gets the head's pid, and says how it went", () => {
@@ -20,6 +23,9 @@ test("who takes an order gets the head's pid, and says how it went", () => {
     assert.deepEqual([event.detail.message, event.detail.pid], [order, 4711]);
     event.detail.taken("Cancelled train #1.");
   });
-  assert.equal(secondWay(root, source, order, (words) => heard.push(words)), true);
+  assert.equal(
+    secondWay(root, source, order, (words) => heard.push(words)),
+    true,
+  );
   assert.deepEqual(heard, ["Cancelled train #1."]);
 });

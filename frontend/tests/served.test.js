@@ -16,10 +16,20 @@ const CASES = JSON.parse(readFileSync(new URL("served.json", import.meta.url), "
 
 function html(served, { ended = false, state = newState(true), view = "serving" } = {}) {
   const given = viewOfRuns({ served })(NOW, ended);
-  return drawnHtml(page((view === "brief" ? given.brief(state) : view === "only" ? given.only(state) : given.views.serving(state)).flat().filter(Boolean)));
+  return drawnHtml(
+    page(
+      (view === "brief" ? given.brief(state) : view === "only" ? given.only(state) : given.views.serving(state))
+        .flat()
+        .filter(Boolean),
+    ),
+  );
 }
 
-const words = (drawn) => drawn.replace(/<style.*?<\/style>/s, "").replace(/<[^>]*>/g, " ").replace(/\s+/g, " ");
+const words = (drawn) =>
+  drawn
+    .replace(/<style.*?<\/style>/s, "")
+    .replace(/<[^>]*>/g, " ")
+    .replace(/\s+/g, " ");
 
 test("the words are those of the kernel", () => {
   for (const { record, replicas, requests, deployments, curl } of CASES) {
@@ -32,8 +42,14 @@ test("the words are those of the kernel", () => {
 });
 
 test("there is a Serving tab while something is served, and a Runs tab only with runs", () => {
-  const tabs = (given) => sceneOf({ ...busy(), runs: viewOfRuns(given) }, ASKED, NOW).tabs.filter(({ id }) => ["runs", "serving"].includes(id));
-  assert.deepEqual(tabs({ served: CASES.map(({ record }) => record) }).map(({ id, badge }) => [id, badge]), [["serving", 2]]);
+  const tabs = (given) =>
+    sceneOf({ ...busy(), runs: viewOfRuns(given) }, ASKED, NOW).tabs.filter(({ id }) =>
+      ["runs", "serving"].includes(id),
+    );
+  assert.deepEqual(
+    tabs({ served: CASES.map(({ record }) => record) }).map(({ id, badge }) => [id, badge]),
+    [["serving", 2]],
+  );
   assert.deepEqual(tabs({ runs: [], served: [] }), []);
 });
 
@@ -48,8 +64,21 @@ test("where the chosen tab has gone with its applications, the devices are shown
 test("the view shows address, replicas with their places, what is waited for, and the last error", () => {
   const drawn = html([CASES[0].record]);
   const shown = words(drawn);
-  for (const said of ["http://127.0.0.1:8000/", "3 of 4 replicas", "◌ waits for 0.5 GPU", "starting", "0 under way", "blocked", "ValueError: no"]) assert.ok(shown.includes(said), said);
-  assert.equal(servedView(CASES[0].record, NOW, false).deployments[0].replicas[2].place, "", "one that starts has no place yet");
+  for (const said of [
+    "http://127.0.0.1:8000/",
+    "3 of 4 replicas",
+    "◌ waits for 0.5 GPU",
+    "starting",
+    "0 under way",
+    "blocked",
+    "ValueError: no",
+  ])
+    assert.ok(shown.includes(said), said);
+  assert.equal(
+    servedView(CASES[0].record, NOW, false).deployments[0].replicas[2].place,
+    "",
+    "one that starts has no place yet",
+  );
   assert.ok(drawn.includes('data-act="cancel-run"') && drawn.includes('data-id="served-1/0"'));
 });
 
@@ -77,7 +106,11 @@ test("names and errors of users cannot draw on the page", () => {
   const evil = "<img src=x onerror=alert(1)>";
   const record = structuredClone(CASES[0].record);
   Object.assign(record, { name: evil, why: evil, url: "javascript:alert(1)" });
-  Object.assign(record.deployments[0], { name: evil, message: evil, error: { time: 1, type: evil, message: evil, traceback: evil } });
+  Object.assign(record.deployments[0], {
+    name: evil,
+    message: evil,
+    error: { time: 1, type: evil, message: evil, traceback: evil },
+  });
   const drawn = html([record]);
   assert.ok(!drawn.includes('href="javascript'));
   assert.ok(!drawn.replace(/="[^"]*"/g, "").includes("<img"));

@@ -28,7 +28,7 @@ export function colourOf(snapshot: Snapshot, subject: string, id?: string) {
 }
 
 /** Whose hue a task has: its function's, whatever it is called, or its actor's class. */
-export function subjectOf(row: {name: string, function?: string, kind?: string}) {
+export function subjectOf(row: { name: string; function?: string; kind?: string }) {
   const whole = row.function || row.name;
   return (row.kind ?? "task") === "task" ? whole : whole.split(".", 1)[0];
 }
@@ -36,11 +36,19 @@ export function subjectOf(row: {name: string, function?: string, kind?: string})
 /** White or black, whichever is read well on a colour, and the same on all shades of a hue.
  * @param colour as "#rrggbb" */
 export function inkOn(colour: string) {
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255).map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+  const [r, g, b] = [1, 3, 5]
+    .map((at) => parseInt(colour.slice(at, at + 2), 16) / 255)
+    .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.183 ? "#000" : "#fff";
 }
 
 /** A rule for each colour. */
 export function colourRules(scope: string) {
-  return PALETTE.hues.flat().map((colour, number) => `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour};--on:${inkOn(colour)}}`).join("\n");
+  return PALETTE.hues
+    .flat()
+    .map(
+      (colour, number) =>
+        `${scope} .c${number}{background:${colour};fill:${colour};--c:${colour};--on:${inkOn(colour)}}`,
+    )
+    .join("\n");
 }

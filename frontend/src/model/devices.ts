@@ -7,7 +7,12 @@ import type { DeviceCount, DeviceRow, Holder, Snapshot } from "./types";
 import { age, amount, count, nodeNames, ownerOf, plain, size } from "./words";
 
 /** as measured on the page */
-export interface TilesInSight {top: number, height: number, row: number, columns: number}
+export interface TilesInSight {
+  top: number;
+  height: number;
+  row: number;
+  columns: number;
+}
 
 export interface HolderView {
   key: string;
@@ -24,7 +29,7 @@ export interface HolderView {
 }
 
 /** null where nothing is known */
-export type MeterView = {percent: number, text: string} | null;
+export type MeterView = { percent: number; text: string } | null;
 
 export interface DeviceView {
   key: string;
@@ -61,7 +66,9 @@ export function devicesOf(snapshot: Snapshot, now: number, asked: Asked | null) 
   });
   const nodeOf = ({ node_id }: DeviceRow) => {
     const name = names.get(node_id);
-    return several ? { node: name?.words ?? (node_id ?? "").slice(0, 8), nodeTitle: name?.whole ?? "", nodeKey: node_id ?? "" } : { node: "", nodeTitle: "", nodeKey: "" };
+    return several
+      ? { node: name?.words ?? (node_id ?? "").slice(0, 8), nodeTitle: name?.whole ?? "", nodeKey: node_id ?? "" }
+      : { node: "", nodeTitle: "", nodeKey: "" };
   };
   const groups = several ? byNode(rows) : rows.map((row) => [row]);
   const { first, last } = tilesInSight(rows.length, groups.length, asked?.tiles ?? firstSight(several));
@@ -71,12 +78,21 @@ export function devicesOf(snapshot: Snapshot, now: number, asked: Asked | null) 
   return {
     devices: asked ? drawn.map(view) : [],
     devicesBefore: before,
-    tileGroups: { many: isMany(rows), first, last, all: groups.length, most: several ? Math.max(...groups.map((each) => each.length)) : 0 },
-    deviceTotal: rows.length, devicesMore: more, unrealDevices: unrealDevices(counts),
+    tileGroups: {
+      many: isMany(rows),
+      first,
+      last,
+      all: groups.length,
+      most: several ? Math.max(...groups.map((each) => each.length)) : 0,
+    },
+    deviceTotal: rows.length,
+    devicesMore: more,
+    unrealDevices: unrealDevices(counts),
     sameModel: !more && rows.length > 1 && new Set(rows.map(modelOf)).size === 1,
     chosenDevice: chosen ? view(chosen) : null,
     heldBy: heldBy(rows, snapshot, labels),
-    devicesFree: sumOf(counts, "total") - sumOf(counts, "held") - sumOf(counts, "taken"), devicesTaken: sumOf(counts, "taken"),
+    devicesFree: sumOf(counts, "total") - sumOf(counts, "held") - sumOf(counts, "taken"),
+    devicesTaken: sumOf(counts, "taken"),
     devicesGone: rows.filter((row) => row.gone).length,
   };
 }
@@ -84,7 +100,7 @@ export function devicesOf(snapshot: Snapshot, now: number, asked: Asked | null) 
 /** Who holds how many devices, the most first.
  * @param labels of those that are in sight */
 function heldBy(rows: DeviceRow[], snapshot: Snapshot, labels: Map<DeviceRow, string>) {
-  const numbers: Map<string, {number: number, share: number, first: Holder, where: Set<string>}> = new Map();
+  const numbers: Map<string, { number: number; share: number; first: Holder; where: Set<string> }> = new Map();
   for (const row of rows) {
     for (const holder of row.holders ?? []) {
       const known = numbers.get(holder.name) ?? { number: 0, share: 0, first: holder, where: new Set() };
@@ -95,7 +111,13 @@ function heldBy(rows: DeviceRow[], snapshot: Snapshot, labels: Map<DeviceRow, st
     }
   }
   const all = [...numbers].sort((a, b) => b[1].number - a[1].number);
-  return all.map(([name, { number, share, where, first }]) => ({ name: plain(name), number, share, where: [...where], colour: colourOf(snapshot, first.function || name) }));
+  return all.map(([name, { number, share, where, first }]) => ({
+    name: plain(name),
+    number,
+    share,
+    where: [...where],
+    colour: colourOf(snapshot, first.function || name),
+  }));
 }
 
 export function deviceKey(row: DeviceRow) {
@@ -189,7 +211,7 @@ const LONG_ID = 20; // a UUID is cut
 export function deviceLabels(rows: DeviceRow[]): Map<DeviceRow, string> {
   const kind = (row: DeviceRow) => `${row.node_id ?? ""}/${row.resource}`;
   const taken = new Set(rows.filter((row) => !row.parent).map((row) => `${kind(row)}/${row.id}`));
-  const cards: Map<string, {number: number, instances: number}> = new Map();
+  const cards: Map<string, { number: number; instances: number }> = new Map();
   const labels = new Map();
   for (const row of rows) {
     if (!row.parent) {
@@ -227,12 +249,18 @@ export function unrealDevices(counts: ResourceCount[]) {
 /** "NVIDIA A100", "NVIDIA GPU (logical)". */
 export function modelWords(row: DeviceRow) {
   const [name, kind] = [plain(row.name || row.type || row.family), row.kind ?? "real"];
-  return [name.startsWith(`${kind} `) ? name.slice(kind.length + 1) : name, !row.parent && plain(row.profile), kind !== "real" && `(${kind})`].filter(Boolean).join(" ");
+  return [
+    name.startsWith(`${kind} `) ? name.slice(kind.length + 1) : name,
+    !row.parent && plain(row.profile),
+    kind !== "real" && `(${kind})`,
+  ]
+    .filter(Boolean)
+    .join(" ");
 }
 
 // ---- The names that the history has for devices: "<12 digits of the node>/GPU/0".
 
-export function laneName(device: {node_id?: string | null, resource: string, id: string}) {
+export function laneName(device: { node_id?: string | null; resource: string; id: string }) {
   return `${(device.node_id ?? "").slice(0, 12)}/${device.resource}/${device.id}`;
 }
 
@@ -244,7 +272,9 @@ export function goneNodes(snapshot: Snapshot): Set<string | undefined> {
 
 /** Nobody holds a device whose node has gone. */
 export function whereItIs(row: DeviceRow, gone: Set<string | undefined>): DeviceRow {
-  return gone.has(row.node_id ?? "") ? { ...row, holders: [], gone: true, metrics: null, free_reason: "its node has gone" } : row;
+  return gone.has(row.node_id ?? "")
+    ? { ...row, holders: [], gone: true, metrics: null, free_reason: "its node has gone" }
+    : row;
 }
 
 // ---- How many devices there are of each resource, whatever part of them has rows.
@@ -267,7 +297,12 @@ export function deviceCounts(snapshot: Snapshot): ResourceCount[] {
     if (!holders?.length) count.taken += free_reason ? 1 : 0;
     else {
       count.held += 1;
-      if (free > 0) Object.assign(count, { shared: count.shared + 1, most_free: Math.max(count.most_free, free), least_free: Math.min(count.least_free, free) });
+      if (free > 0)
+        Object.assign(count, {
+          shared: count.shared + 1,
+          most_free: Math.max(count.most_free, free),
+          least_free: Math.min(count.least_free, free),
+        });
     }
   }
   return [...kinds.values()];
@@ -298,7 +333,11 @@ export function firstSight(several: boolean) {
 
 export function byNode(rows: DeviceRow[]) {
   const nodes: Map<string | null | undefined, DeviceRow[]> = new Map();
-  for (const row of rows) nodes.get(row.node_id)?.push(row) ?? nodes.set(row.node_id, [row]);
+  for (const row of rows) {
+    const known = nodes.get(row.node_id);
+    if (known) known.push(row);
+    else nodes.set(row.node_id, [row]);
+  }
   return [...nodes.values()];
 }
 
@@ -307,5 +346,8 @@ export function byNode(rows: DeviceRow[]) {
 export function tilesInSight(devices: number, total: number, { top, height, row, columns }: TilesInSight) {
   if (devices <= MOST_TILES) return { first: 0, last: total };
   const last = Math.min(total, columns * (Math.ceil((top + height) / row) + LINES_BEYOND));
-  return { first: Math.max(0, Math.min(Math.floor(top / row) - LINES_BEYOND, Math.floor(total / columns))) * columns, last };
+  return {
+    first: Math.max(0, Math.min(Math.floor(top / row) - LINES_BEYOND, Math.floor(total / columns))) * columns,
+    last,
+  };
 }

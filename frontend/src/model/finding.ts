@@ -24,8 +24,16 @@ export function foundNow(state: State): Found | null {
 function questions(state: State) {
   const { filter } = state;
   const key = findKey(state);
-  const pages = [...state.asks].filter(([subject]) => state.open.has(subject)).map(([subject, skip]) => (
-    { key: JSON.stringify([filter, subject, skip]), function: subject, skip, by_state: true, filter, limit: PAGE }));
+  const pages = [...state.asks]
+    .filter(([subject]) => state.open.has(subject))
+    .map(([subject, skip]) => ({
+      key: JSON.stringify([filter, subject, skip]),
+      function: subject,
+      skip,
+      by_state: true,
+      filter,
+      limit: PAGE,
+    }));
   return [...(key ? [{ key, filter, limit: state.wide ? MOST_FOUND : FOUND_AT_FIRST }] : []), ...pages];
 }
 
@@ -36,12 +44,12 @@ export function takeFound(found: Found, state: State) {
 }
 
 /** Asks when what the view wants changes, and again while the cluster changes, at most once a second. */
-export function finder(source: Source, state: State): {find: () => void, moved: () => void, end: () => void} {
+export function finder(source: Source, state: State): { find: () => void; moved: () => void; end: () => void } {
   let last = 0;
   let asked = "";
   let later: any;
   const wanted = () => (state.details && state.tab === "tasks" ? questions(state) : []);
-  const keyOf = (all: {key: string}[]) => all.map((each) => each.key).join("\n");
+  const keyOf = (all: { key: string }[]) => all.map((each) => each.key).join("\n");
   const ask = () => {
     clearTimeout(later);
     later = undefined;

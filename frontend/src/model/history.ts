@@ -6,10 +6,25 @@ import { LAST_MINUTE, WHOLE_RUN, type State } from "./state";
 import type { DeviceRow, Snapshot, Source } from "./types";
 
 /** its key names the cluster and the window */
-export interface Question {ask: string, key: string, start?: number, end?: number, task_id?: string, out_since?: number, err_since?: number, record?: string}
+export interface Question {
+  ask: string;
+  key: string;
+  start?: number;
+  end?: number;
+  task_id?: string;
+  out_since?: number;
+  err_since?: number;
+  record?: string;
+}
 
 /** due: when it may be asked for again; moves: how often something had happened when it was asked */
-export interface Past {key: string, due: number, start?: number, moves?: number, data: any}
+export interface Past {
+  key: string;
+  due: number;
+  start?: number;
+  moves?: number;
+  data: any;
+}
 
 const LEAST_PAUSE_MS = 250; // between two questions, also while a wheel zooms
 const LATE_MS = 10_000; // an answer that has not come by then is asked for again
@@ -28,11 +43,19 @@ export function questionOf(state: State, snapshot: Snapshot, now: number): Quest
   if (view === "tasks" && state.log) {
     const [key, known] = [`${cluster} ${state.log.id}`, state.past.task_log];
     const text = known?.key === key ? known.data : null;
-    return text?.done ? null : { ask: "task_log", key, task_id: state.log.id, out_since: text?.out ?? 0, err_since: text?.err ?? 0 };
+    return text?.done
+      ? null
+      : { ask: "task_log", key, task_id: state.log.id, out_since: text?.out ?? 0, err_since: text?.err ?? 0 };
   }
   if (view === "accounting") return { ask: "accounting", key: cluster };
   if (view !== "timeline") return null;
-  if (state.range) return { ask: "runs", key: `${cluster} ${state.range.from} ${state.range.to}`, start: state.range.from, end: state.range.to };
+  if (state.range)
+    return {
+      ask: "runs",
+      key: `${cluster} ${state.range.from} ${state.range.to}`,
+      start: state.range.from,
+      end: state.range.to,
+    };
   if (state.window === WHOLE_RUN) return { ask: "runs", key: `${cluster} all` };
   const known = state.past.runs;
   const recent = known?.start && known.key === `${cluster} last` && now - known.start < MINUTES_TOLD * LAST_MINUTE;
@@ -40,7 +63,11 @@ export function questionOf(state: State, snapshot: Snapshot, now: number): Quest
 }
 
 /** @returns `look` asks what the open view needs */
-export function historian(source: Source, state: State, now: () => number): {look: () => void, heard: (message: any) => void, end: () => void} {
+export function historian(
+  source: Source,
+  state: State,
+  now: () => number,
+): { look: () => void; heard: (message: any) => void; end: () => void } {
   let last = 0;
   let later: any;
   let asked = -LATE_MS;
@@ -58,7 +85,8 @@ export function historian(source: Source, state: State, now: () => number): {loo
     moves++;
     ask();
   };
-  const wanted = (snapshot: Snapshot | null) => (snapshot && !snapshot.ended ? questionOf(state, snapshot, now()) : null);
+  const wanted = (snapshot: Snapshot | null) =>
+    snapshot && !snapshot.ended ? questionOf(state, snapshot, now()) : null;
   const ask = () => {
     clearTimeout(later);
     const snapshot = source.snapshot();
@@ -81,13 +109,16 @@ export function historian(source: Source, state: State, now: () => number): {loo
     if (past?.key !== message.key) return; // the person looks elsewhere by now
     const answer = JSON.parse(message.answer);
     const snapshot = source.snapshot();
-    const told = { readings: withReadings, rows: withRows }[(message.ask as string)] ?? snapshot?.past?.told[message.ask];
+    const told = { readings: withReadings, rows: withRows }[message.ask as string] ?? snapshot?.past?.told[message.ask];
     if (told) past.data = told(past.data, answer);
     past.due = Date.now() + 1000 * answer.pause_s;
     // A task prints and a device works also while nothing else changes, and a line needs two points.
     const isOpen = !state.only && (state.details ? state.tab === "devices" : state.listed);
     const works = isOpen && (Date.now() - moved < IDLE_MS || snapshot?.devices?.some((row) => row.holders?.length));
-    const goesOn = !answer.pause_s || message.ask === "task_log" || (message.ask === "readings" && (works || lacksLines(past.data, snapshot)));
+    const goesOn =
+      !answer.pause_s ||
+      message.ask === "task_log" ||
+      (message.ask === "readings" && (works || lacksLines(past.data, snapshot)));
     const next = wanted(snapshot);
     clearTimeout(later);
     // Something has happened since it was asked, or there is a further record to ask for.
@@ -106,9 +137,20 @@ export function historian(source: Source, state: State, now: () => number): {loo
 export type Levels = (number | null)[];
 
 /** power as a share of the most that any device drew */
-export interface Lines {utilisation: Levels, memory: Levels, power: Levels}
+export interface Lines {
+  utilisation: Levels;
+  memory: Levels;
+  power: Levels;
+}
 
-export interface Readings {since: number, origin: number, step: number, first: number, watts: number, lines: Map<string, Lines>}
+export interface Readings {
+  since: number;
+  origin: number;
+  step: number;
+  first: number;
+  watts: number;
+  lines: Map<string, Lines>;
+}
 
 const KEPT_S = 120;
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -124,8 +166,12 @@ export function hasLines(snapshot: Snapshot) {
 /** Whether devices that tell how much they are used have no line yet. */
 export function lacksLines({ lines }: Readings, snapshot: Snapshot | null) {
   const isLine = (levels: Levels) => levels.filter((level) => level != null).length > 1;
-  const tell = (snapshot?.devices ?? []).some(({ metrics }) => (metrics?.utilisation_percent ?? metrics?.memory_used_bytes) != null);
-  return tell && ![...lines.values()].some(({ utilisation, memory, power }) => [utilisation, memory, power].some(isLine));
+  const tell = (snapshot?.devices ?? []).some(
+    ({ metrics }) => (metrics?.utilisation_percent ?? metrics?.memory_used_bytes) != null,
+  );
+  return (
+    tell && ![...lines.values()].some(({ utilisation, memory, power }) => [utilisation, memory, power].some(isLine))
+  );
 }
 
 /** The readings that were known and those of an answer. */
@@ -137,14 +183,19 @@ export function withReadings(before: Readings | null, answer: any): Readings {
   answer.devices.forEach((ending: string, index: number) => {
     const name = answer.prefix + ending;
     const known = same?.lines.get(name);
-    const line = (part: keyof Lines, scale = 1) => Array.from({ length: end - first }, (_, at) => {
-      const step = first + at - answer.first;
-      const old = step < 0 ? known?.[part][first + at - (same?.first ?? 0)] : null;
-      if (step < 0) return old == null ? null : old * scale;
-      const level = LETTERS.indexOf(answer[part][index * answer.steps + step]);
-      return level < 0 ? null : level / (LETTERS.length - 1);
-    });
-    const all = { utilisation: line("utilisation"), memory: line("memory"), power: line("power", same ? same.watts / answer.power_watts : 1) };
+    const line = (part: keyof Lines, scale = 1) =>
+      Array.from({ length: end - first }, (_, at) => {
+        const step = first + at - answer.first;
+        const old = step < 0 ? known?.[part][first + at - (same?.first ?? 0)] : null;
+        if (step < 0) return old == null ? null : old * scale;
+        const level = LETTERS.indexOf(answer[part][index * answer.steps + step]);
+        return level < 0 ? null : level / (LETTERS.length - 1);
+      });
+    const all = {
+      utilisation: line("utilisation"),
+      memory: line("memory"),
+      power: line("power", same ? same.watts / answer.power_watts : 1),
+    };
     lines.set(name, all).set(name.slice(name.indexOf("/")), all); // a snapshot of one node leaves its name out
   });
   return { since: answer.seq, origin: answer.origin, step: answer.step_s, first, watts: answer.power_watts, lines };
@@ -157,7 +208,11 @@ export function linesOf(readings: Readings | null | undefined, row: DeviceRow): 
 
 // ---- The rows of published records, such as the trials of an experiment: the view that shows them asks for what has changed.
 
-export interface RecordRows {since: number, total: number, rows: Map<string, any>}
+export interface RecordRows {
+  since: number;
+  total: number;
+  rows: Map<string, any>;
+}
 
 /** What is asked for the record whose turn it is, among those that are open. */
 export function rowsQuestion(state: State, snapshot: Snapshot) {
@@ -167,7 +222,7 @@ export function rowsQuestion(state: State, snapshot: Snapshot) {
 }
 
 /** Where an answer is kept: each record has its own place. */
-export function placeOf({ ask, key }: {ask: string, key: string}) {
+export function placeOf({ ask, key }: { ask: string; key: string }) {
   return ask === "rows" ? key : ask;
 }
 
@@ -181,7 +236,7 @@ export function withRows(before: RecordRows | null, answer: any): RecordRows {
 // ---- The kernel's clock as this page sees it. A snapshot that arrives late must not make the clock run behind, so only one
 // that comes from the future moves it.
 
-export function kernelClock(wall = () => Date.now() / 1000): {heard: (time: number) => void, now: () => number} {
+export function kernelClock(wall = () => Date.now() / 1000): { heard: (time: number) => void; now: () => number } {
   let ahead = 0; // of the kernel's clock before ours
   return {
     heard(time) {

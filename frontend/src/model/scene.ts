@@ -4,25 +4,71 @@ import { hueOf, subjectOf } from "./colours";
 import { deviceCounts, deviceKey, devicesOf, type TilesInSight } from "./devices";
 import type { Past } from "./history";
 import type { State } from "./state";
-import { actorViews, alike, cellsOf, functionsOf, pagesOf, taskCounts, tasksOf, waitingViews, type Sort } from "./tasks";
+import {
+  actorViews,
+  alike,
+  cellsOf,
+  functionsOf,
+  pagesOf,
+  taskCounts,
+  tasksOf,
+  waitingViews,
+  type Sort,
+} from "./tasks";
 import type { Alert, DrawRuns, Filter, Found, NodeRow, RunsView, Snapshot } from "./types";
 import { ENDED, age, amount, clock, count, demandWords, duration, nodeNames, ownerOf, plain, shortId } from "./words";
 import type { Range } from "../past/timeline";
 
-export interface TabView {id: string, label: string, badge: number, urgent: boolean, failed?: boolean}
+export interface TabView {
+  id: string;
+  label: string;
+  badge: number;
+  urgent: boolean;
+  failed?: boolean;
+}
 
 /** moves: it comes or goes */
-export interface NodeView {key: string, name: string, title: string, sign: string, state: string, role: string, resources: string, why: string, moves: boolean}
+export interface NodeView {
+  key: string;
+  name: string;
+  title: string;
+  sign: string;
+  state: string;
+  role: string;
+  resources: string;
+  why: string;
+  moves: boolean;
+}
 
 /** what the person has chosen */
-export interface Asked {filter: Filter, window: number, tab: string, range?: Range | null, sort?: Sort, held?: string[] | null, found?: Found | null, pages?: State["pages"], past?: Record<string, Past>, device?: string, tiles?: TilesInSight}
+export interface Asked {
+  filter: Filter;
+  window: number;
+  tab: string;
+  range?: Range | null;
+  sort?: Sort;
+  held?: string[] | null;
+  found?: Found | null;
+  pages?: State["pages"];
+  past?: Record<string, Past>;
+  device?: string;
+  tiles?: TilesInSight;
+}
 
 const ACCELERATORS = ["GPU", "TPU", "NPU", "HPU", "neuron_cores", "RBLN", "FURIOSA", "MBLT", "TTNPU"];
 const HIDDEN_RESOURCES = /^(node:|accelerator_type:|bundle_)|^(memory|object_store_memory)$|_group_/;
 
 /** @param now seconds by the kernel's clock */
 export function sceneOf(given: Snapshot, asked: Asked, now: number) {
-  const ended = given.lost ? "the kernel has gone" : !given.ended ? "" : given.died ? "its head has gone" : given.runtime.shared ? "left" : "shut down";
+  const ended = given.lost
+    ? "the kernel has gone"
+    : !given.ended
+      ? ""
+      : given.died
+        ? "its head has gone"
+        : given.runtime.shared
+          ? "left"
+          : "shut down";
   const snapshot = ended ? afterEnd(given) : given;
   const counts = taskCounts(snapshot);
   const runs = snapshot.runs?.(now, ended !== "", snapshot);
@@ -32,7 +78,9 @@ export function sceneOf(given: Snapshot, asked: Asked, now: number) {
   return {
     title: titleOf(snapshot),
     ended,
-    endedAt: ended && `${given.lost || given.died ? "This was known" : given.runtime.shared ? "Left" : "Shut down"} at ${clock(given.time ?? now, now)}.`,
+    endedAt:
+      ended &&
+      `${given.lost || given.died ? "This was known" : given.runtime.shared ? "Left" : "Shut down"} at ${clock(given.time ?? now, now)}.`,
     counts,
     busy: ended ? [] : busyOf(snapshot),
     resources: ended ? resourcesOf(snapshot, true) : besideOf(snapshot),
@@ -54,8 +102,14 @@ export function sceneOf(given: Snapshot, asked: Asked, now: number) {
     actorsMore: actorsMore(snapshot),
     runs,
     pastViews: snapshot.past,
-    timeline: tab === "timeline" && snapshot.past ? snapshot.past.timelineOf(snapshot, asked.window, now, asked.range, asked.past?.runs?.data) : null,
-    accounts: tab === "accounting" && snapshot.past ? snapshot.past.accountsView(asked.past?.accounting?.data, snapshot, now) : null,
+    timeline:
+      tab === "timeline" && snapshot.past
+        ? snapshot.past.timelineOf(snapshot, asked.window, now, asked.range, asked.past?.runs?.data)
+        : null,
+    accounts:
+      tab === "accounting" && snapshot.past
+        ? snapshot.past.accountsView(asked.past?.accounting?.data, snapshot, now)
+        : null,
     alerts: alertsOf(snapshot, now),
     nodes: nodesOf(snapshot, now),
     nodesMore: (snapshot.node_counts?.alive ?? 0) - living(snapshot),
@@ -66,8 +120,11 @@ export type Scene = ReturnType<typeof sceneOf>;
 
 /** Which types of nodes bring devices. */
 function toCome(snapshot: Snapshot) {
-  const devices = (all: Record<string, number>) => Object.fromEntries(Object.entries(all).filter(([name]) => ACCELERATORS.includes(name)));
-  const types = (snapshot.node_types ?? []).filter((kind) => !kind.given_up && Object.keys(devices(kind.resources ?? {})).length);
+  const devices = (all: Record<string, number>) =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => ACCELERATORS.includes(name)));
+  const types = (snapshot.node_types ?? []).filter(
+    (kind) => !kind.given_up && Object.keys(devices(kind.resources ?? {})).length,
+  );
   const named = types.map(({ name, resources }) => `${plain(name)} (${demandWords(devices(resources ?? {}))})`);
   return named.length ? `A node of the type ${named.join(" or ")} comes when work asks for it.` : "";
 }
@@ -91,7 +148,8 @@ function living({ nodes }: Snapshot) {
 /** How many devices of each kind are held, or the CPUs where there is none: ["2 of 2 GPUs busy"]. */
 function busyOf(snapshot: Snapshot) {
   const kinds = deviceCounts(snapshot);
-  if (kinds.length) return kinds.map(({ resource, held, taken, total }) => `${held + taken} of ${count(total, plain(resource))} busy`);
+  if (kinds.length)
+    return kinds.map(({ resource, held, taken, total }) => `${held + taken} of ${count(total, plain(resource))} busy`);
   const [free, all] = sumsOf(snapshot).get("CPU") ?? [0, 0];
   return all ? [`${amount(all - free)} of ${amount(all)} CPUs busy`] : [];
 }
@@ -100,24 +158,32 @@ function busyOf(snapshot: Snapshot) {
 function besideOf(snapshot: Snapshot): string[] {
   const counts = deviceCounts(snapshot);
   const kinds = counts.length ? counts.map(({ resource }) => resource) : ["CPU"];
-  const others = [...sumsOf(snapshot)].filter(([name]) => !kinds.includes(name)).map(([name, [free, all]]) => `${amount(all - free)} of ${count(+amount(all), plain(name))} busy`);
-  const left = counts.filter(({ shared }) => shared).map(({ resource, shared, most_free: most, least_free: least }) => {
-    const devices = count(shared, `shared ${plain(resource)}`);
-    if (shared < 2) return `${devices} has ${amount(most)} free`;
-    return `${devices} have ${least === most ? "" : "up to "}${amount(most)} free each`; // what is left of several is no device
-  });
+  const others = [...sumsOf(snapshot)]
+    .filter(([name]) => !kinds.includes(name))
+    .map(([name, [free, all]]) => `${amount(all - free)} of ${count(+amount(all), plain(name))} busy`);
+  const left = counts
+    .filter(({ shared }) => shared)
+    .map(({ resource, shared, most_free: most, least_free: least }) => {
+      const devices = count(shared, `shared ${plain(resource)}`);
+      if (shared < 2) return `${devices} has ${amount(most)} free`;
+      return `${devices} have ${least === most ? "" : "up to "}${amount(most)} free each`; // what is left of several is no device
+    });
   return [...others, ...left];
 }
 
 /** "CPU 1 of 2 free", summed over living nodes; "CPU 2" of a cluster that has ended. */
 function resourcesOf(snapshot: Snapshot, ended?: boolean): string[] {
-  return [...sumsOf(snapshot)].map(([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`);
+  return [...sumsOf(snapshot)].map(
+    ([name, [free, all]]) => `${plain(name)} ${ended ? amount(all) : `${amount(free)} of ${amount(all)} free`}`,
+  );
 }
 
 /** What is free of each resource, and all of it. */
 function sumsOf(snapshot: Snapshot): Map<string, [number, number]> {
-  const sums: Map<string, [number, number]> = new Map(Object.entries(snapshot.resources ?? {}).filter(([name]) => !HIDDEN_RESOURCES.test(name)));
-  for (const node of sums.size ? [] : snapshot.nodes ?? []) {
+  const sums: Map<string, [number, number]> = new Map(
+    Object.entries(snapshot.resources ?? {}).filter(([name]) => !HIDDEN_RESOURCES.test(name)),
+  );
+  for (const node of sums.size ? [] : (snapshot.nodes ?? [])) {
     for (const [name, total] of node.alive === false ? [] : Object.entries(node.totals ?? {})) {
       if (HIDDEN_RESOURCES.test(name)) continue;
       const [free, all] = sums.get(name) ?? [0, 0];
@@ -140,7 +206,8 @@ function tabsOf(snapshot: Snapshot, counts: Record<string, number>, runs?: RunsV
     { id: "alerts", label: "Alerts", badge: alerts, urgent: alerts > 0 },
   ];
   if (runs) tabs.push(...runs.tabs);
-  if ((snapshot.nodes ?? []).length > 1 || snapshot.arrivals?.length) tabs.push({ id: "nodes", label: "Nodes", badge: 0, urgent: false });
+  if ((snapshot.nodes ?? []).length > 1 || snapshot.arrivals?.length)
+    tabs.push({ id: "nodes", label: "Nodes", badge: 0, urgent: false });
   return tabs;
 }
 
@@ -165,7 +232,14 @@ function nodesOf(snapshot: Snapshot, now: number): NodeView[] {
     moves: (node.leaves_at ?? 0) > now,
   }));
   const coming = (snapshot.arrivals ?? []).map((each) => ({
-    key: each.id, name: plain(each.node_type), title: plain(each.node_type), sign: "◌", state: "arriving", role: "", resources: "", moves: true,
+    key: each.id,
+    name: plain(each.node_type),
+    title: plain(each.node_type),
+    sign: "◌",
+    state: "arriving",
+    role: "",
+    resources: "",
+    moves: true,
     why: `for ${duration(now - (each.since ?? now))}${each.usually_s ? ` (usually ${duration(each.usually_s)})` : ""}${["", "arriving"].includes(each.state ?? "") ? "" : `: ${plain(each.state)}`}`,
   }));
   return [...here, ...coming];
@@ -182,29 +256,42 @@ function whyOfNode(node: NodeRow, now: number) {
 // ---- Alerts as a person reads them: what has happened, since when, and where to look.
 
 /** of: its task, shows: the words for where it leads */
-export interface AlertView {key: string, kind: string, title: string, message: string, age: string, of: string | null | undefined, shows?: string, leads?: Record<string, string>}
+export interface AlertView {
+  key: string;
+  kind: string;
+  title: string;
+  message: string;
+  age: string;
+  of: string | null | undefined;
+  shows?: string;
+  leads?: Record<string, string>;
+}
 
 const ALERTS: Record<string, string> = { infeasible: "Can never start", leak: "Memory leak" };
 
 export function alertsOf(snapshot: Snapshot, now: number): AlertView[] {
-  return (snapshot.alerts ?? [])
-    .map((alert, index) => ({
-      ...leadOf(alert, snapshot),
-      key: `${alert.since}/${index}`,
-      kind: alert.kind,
-      title: ALERTS[alert.kind] ?? plain(alert.kind[0].toUpperCase() + alert.kind.slice(1)),
-      message: plain(alert.message),
-      age: age(now - alert.since),
-      of: alert.task_id,
-    }));
+  return (snapshot.alerts ?? []).map((alert, index) => ({
+    ...leadOf(alert, snapshot),
+    key: `${alert.since}/${index}`,
+    kind: alert.kind,
+    title: ALERTS[alert.kind] ?? plain(alert.kind[0].toUpperCase() + alert.kind.slice(1)),
+    message: plain(alert.message),
+    age: age(now - alert.since),
+    of: alert.task_id,
+  }));
 }
 
 /** Where an alert leads: to the failed tasks, its device, its task's row or its node. */
 function leadOf({ kind, task_id: task, device, node_id: node }: Alert, snapshot: Snapshot) {
-  const lead = (what: string, data: Record<string, string>) => ({ shows: `Show ${what}`, leads: { "data-act": "lead", ...data } });
+  const lead = (what: string, data: Record<string, string>) => ({
+    shows: `Show ${what}`,
+    leads: { "data-act": "lead", ...data },
+  });
   if (kind === "failed") return lead("failed tasks", { "data-state": "failed" });
   if (device) {
-    const row = snapshot.devices?.find((each) => each.id === device && (!node || !each.node_id || each.node_id === node));
+    const row = snapshot.devices?.find(
+      (each) => each.id === device && (!node || !each.node_id || each.node_id === node),
+    );
     return lead("device", { "data-tab": "devices", "data-aim": row ? deviceKey(row) : "" });
   }
   if (task) return lead("task", { "data-text": shortId(task), "data-aim": task });
@@ -218,16 +305,29 @@ function leadOf({ kind, task_id: task, device, node_id: node }: Alert, snapshot:
 export function afterEnd(snapshot: Snapshot): Snapshot {
   const shared = snapshot.runtime.shared && !snapshot.died;
   const is = (state: string) => (ENDED.has(state) ? state : "ENDED_WITH_IT");
-  const tasks = (snapshot.tasks ?? []).map((row) => ({ ...row, state: is(row.state), why: ENDED.has(row.state) ? row.why : "" }));
+  const tasks = (snapshot.tasks ?? []).map((row) => ({
+    ...row,
+    state: is(row.state),
+    why: ENDED.has(row.state) ? row.why : "",
+  }));
   const counts: Record<string, number> = {};
-  for (const [state, number] of Object.entries(snapshot.counts ?? {})) counts[is(state)] = (counts[is(state)] ?? 0) + number;
+  for (const [state, number] of Object.entries(snapshot.counts ?? {}))
+    counts[is(state)] = (counts[is(state)] ?? 0) + number;
   if (shared) delete counts.ENDED_WITH_IT;
   return {
     ...snapshot,
-    devices: (snapshot.devices ?? []).map((row) => ({ ...row, holders: [], free_reason: "", metrics: null, over: true })),
+    devices: (snapshot.devices ?? []).map((row) => ({
+      ...row,
+      holders: [],
+      free_reason: "",
+      metrics: null,
+      over: true,
+    })),
     tasks: shared ? tasks.filter((row) => ENDED.has(row.state)) : tasks,
     counts,
-    functions: (snapshot.functions ?? []).map(({ running = 0, waiting = 0, ...row }) => (shared ? row : { ...row, ended: running + waiting })),
+    functions: (snapshot.functions ?? []).map(({ running = 0, waiting = 0, ...row }) =>
+      shared ? row : { ...row, ended: running + waiting },
+    ),
     actors: (snapshot.actors ?? []).map((row) => ({ ...row, state: "DEAD", pending_calls: 0 })),
     actor_counts: {},
   };
@@ -244,15 +344,25 @@ export function shownOf(given: Snapshot, viewOfRuns?: ((sent: any) => DrawRuns) 
   const devices = given.devices?.map((row) => ({
     ...row,
     node_id: isOnly ? "" : row.node_id,
-    holders: row.holders?.map((each) => ({ ...each, function: subjects.get(each.actor_id || each.task_id || "") ?? "" })),
+    holders: row.holders?.map((each) => ({
+      ...each,
+      function: subjects.get(each.actor_id || each.task_id || "") ?? "",
+    })),
   }));
   const tasks = isOnly ? given.tasks?.map((row) => ({ ...row, node_id: null })) : given.tasks;
-  return { ...given, devices, tasks, runs: viewOfRuns && given.published?.length ? viewOfRuns(recordsOf(given)) : null };
+  return {
+    ...given,
+    devices,
+    tasks,
+    runs: viewOfRuns && given.published?.length ? viewOfRuns(recordsOf(given)) : null,
+  };
 }
 
 /** The published records by their kinds, with their colours and owners. */
 function recordsOf(snapshot: Snapshot) {
-  const of = (wanted: string) => (snapshot.published ?? []).filter(({ kind }) => kind === wanted)
-    .map(({ record, job }) => ({ ...record, hue: hueOf(snapshot, record.name), owner: ownerOf(snapshot, { job }) }));
+  const of = (wanted: string) =>
+    (snapshot.published ?? [])
+      .filter(({ kind }) => kind === wanted)
+      .map(({ record, job }) => ({ ...record, hue: hueOf(snapshot, record.name), owner: ownerOf(snapshot, { job }) }));
   return { runs: of("run"), experiments: of("experiment"), served: of("application") };
 }

@@ -10,7 +10,12 @@ export const LAST_MINUTE = 60; // seconds of the timeline
 export const WHOLE_RUN = 0; // as long as what is known of
 
 /** reason: the height of a line that says why */
-export interface Scrolled {top: number, height: number, row: number, reason: number}
+export interface Scrolled {
+  top: number;
+  height: number;
+  row: number;
+  reason: number;
+}
 
 export interface State {
   id: string; // unique in the page, for the ids of elements
@@ -23,12 +28,12 @@ export interface State {
   order: string[]; // ids of tasks as they were drawn last
   open: Set<string>; // functions whose tasks are shown one by one
   asks: Map<string, number>; // of which open functions tasks that are not here are in sight, and after how many
-  pages: Map<string, {filter: string, skip: number, found: Found}>; // what was answered of them
+  pages: Map<string, { filter: string; skip: number; found: Found }>; // what was answered of them
   device: string; // the key of the device whose tile was clicked
   aim: string; // of which task, device, node or alert the row gets the focus once it is drawn
   scrolled: Scrolled; // of the tasks, as measured on the page
   endOf: string; // of how many tasks the person has gone to the last; "" elsewhere
-  sights: Map<string, {top: number, height: number, row: number}>; // of other tables of many rows, likewise
+  sights: Map<string, { top: number; height: number; row: number }>; // of other tables of many rows, likewise
   tiles: TilesInSight | undefined; // likewise, where there are too many to draw them all
   heldSight: string; // the table under the pointer, whose order stands still
   only: string; // id of the run or experiment of whose card this view is a part; "" for the whole cockpit
@@ -36,17 +41,17 @@ export interface State {
   window: number; // of the timeline, in seconds
   range: Range | null; // of the timeline, where the person looks closer
   shown: Range; // of the timeline, as it was drawn last
-  lanes: {width: number, left: number, right: number}; // where they were drawn last, in pixels
+  lanes: { width: number; left: number; right: number }; // where they were drawn last, in pixels
   room: number; // pixels from side to side
-  hover: {bar: string, style: string}; // the bar under the pointer, and where its card is
-  rows: Map<string, {content: string, shape: any, of?: any}>; // of tasks and tiles, as they were drawn last
+  hover: { bar: string; style: string }; // the bar under the pointer, and where its card is
+  rows: Map<string, { content: string; shape: any; of?: any }>; // of tasks and tiles, as they were drawn last
   asked: Set<string>; // ids that have been asked to end
   doubted: string; // id of an actor, or of another notebook's task, that is to be ended, until that is confirmed
   found: Found | null; // what passes the filter, of all tasks
   retries: boolean; // whether failed tasks can be run again from here
   goes: (cell: string) => boolean; // whether a click on a cell's words shows the cell
   said: string; // what the status line says
-  log: {id: string, name: string, search: string, follow: boolean} | null; // that is open; it follows what comes
+  log: { id: string; name: string; search: string; follow: boolean } | null; // that is open; it follows what comes
   notices: boolean; // whether the browser tells when a long task ends
   past: Record<string, Past>; // what was answered about the past, by question
 }

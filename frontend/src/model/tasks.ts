@@ -4,7 +4,22 @@ import { colourOf, subjectOf } from "./colours";
 import type { Asked } from "./scene";
 import type { Scrolled } from "./state";
 import type { ActorRow, Filter, Snapshot, TaskRow } from "./types";
-import { ENDED, age, cellWords, clock, demandWords, deviceWords, duration, ownerOf, plain, shortId, size, stateSign, stateWord, taskName } from "./words";
+import {
+  ENDED,
+  age,
+  cellWords,
+  clock,
+  demandWords,
+  deviceWords,
+  duration,
+  ownerOf,
+  plain,
+  shortId,
+  size,
+  stateSign,
+  stateWord,
+  taskName,
+} from "./words";
 
 export interface TaskView {
   id: string;
@@ -24,7 +39,7 @@ export interface TaskView {
   asks: string;
   subject: string; // its function, or its actor's class
   colour: number;
-  keys: {submitted: number, started: number, took: number}; // what it is sorted by
+  keys: { submitted: number; started: number; took: number }; // what it is sorted by
   cancellable: boolean;
   retryable: boolean;
 }
@@ -76,9 +91,15 @@ function passes(row: TaskRow, snapshot: Snapshot, filter: Filter, text: string) 
   if (filter.state && stateWord(row.state) !== filter.state) return false;
   if (filter.cell && cellOf(row, snapshot) !== filter.cell) return false;
   if (!text) return true;
-  return [row.name, taskName(row.name), row.task_id, shortId(row.task_id), row.cell, row.why, deviceWords(row.device_ids)].some((each) =>
-    (each ?? "").toLowerCase().includes(text),
-  );
+  return [
+    row.name,
+    taskName(row.name),
+    row.task_id,
+    shortId(row.task_id),
+    row.cell,
+    row.why,
+    deviceWords(row.device_ids),
+  ].some((each) => (each ?? "").toLowerCase().includes(text));
 }
 
 /** "[7]" of "[7] line 3", "b.ipynb [7]" of another notebook's. */
@@ -124,9 +145,19 @@ function taskView(row: TaskRow, snapshot: Snapshot, now: number): TaskView {
     took: tookWords(row, state, now),
     subject: plain(subjectOf(row)),
     colour: colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id),
-    keys: { submitted: row.submitted_at ?? 0, started: row.started_at ?? Infinity, took: row.started_at == null ? -1 : (row.finished_at ?? now) - row.started_at },
+    keys: {
+      submitted: row.submitted_at ?? 0,
+      started: row.started_at ?? Infinity,
+      took: row.started_at == null ? -1 : (row.finished_at ?? now) - row.started_at,
+    },
     peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
-    why: [row.retry_of && `retry of #${shortId(row.retry_of)}`, row.choice ? `runs as ${plain(row.choice)}` : "", withoutSubject(plain(row.why), row)].filter(Boolean).join(": "),
+    why: [
+      row.retry_of && `retry of #${shortId(row.retry_of)}`,
+      row.choice ? `runs as ${plain(row.choice)}` : "",
+      withoutSubject(plain(row.why), row),
+    ]
+      .filter(Boolean)
+      .join(": "),
     retryable: Boolean(row.retryable),
     asks: Object.keys(row.demand ?? {}).length ? demandWords(row.demand) : "",
     cancellable: !over && row.state !== "ENDED_WITH_IT",
@@ -170,19 +201,43 @@ function actorView(row: ActorRow, snapshot: Snapshot, now: number): ActorView {
 
 // ---- Which rows of tasks are drawn: in which order, many of one function as one row, and only those that are in sight.
 
-export interface Sort {column: string, down: boolean}
+export interface Sort {
+  column: string;
+  down: boolean;
+}
 
 /** how many tasks a function has, also of those that are not here */
-export interface FunctionView {subject: string, counts: Record<string, number>, total: number, colour: number}
+export interface FunctionView {
+  subject: string;
+  counts: Record<string, number>;
+  total: number;
+  colour: number;
+}
 
 /** some of the tasks of a function that the kernel knows: after how many, of how many */
-export interface Page {skip: number, shown: TaskView[], all: number}
+export interface Page {
+  skip: number;
+  shown: TaskView[];
+  all: number;
+}
 
 /** the others in words; listed: of how many the kernel still knows more */
-export interface Group {subject: string, open: boolean, total: number, counted: boolean, colour: number, done: number, failed: number, live: boolean, others: string[], listed: number}
+export interface Group {
+  subject: string;
+  open: boolean;
+  total: number;
+  counted: boolean;
+  colour: number;
+  done: number;
+  failed: number;
+  live: boolean;
+  others: string[];
+  listed: number;
+}
 
 /** gap: so many rows that are not here */
-export type Row = {task: TaskView, inGroup: boolean} | {group: Group} | {gap: number, subject: string, from: number};
+export type Row =
+  { task: TaskView; inGroup: boolean } | { group: Group } | { gap: number; subject: string; from: number };
 
 export const MOST_OF_ONE = 8; // rows of one function; more are one row that opens
 const ORDER = ["running", "failed", "waiting", "cancelled", "finished"];
@@ -221,14 +276,20 @@ export function ordered(tasks: TaskView[], sort: Sort, held: string[] | null): T
 
 /** More than eight tasks of one function become one row, where its first task would be. An open one has the tasks that are
  * here, or, where these are not all, what was answered of them (`pages`; null: nobody can be asked) and gaps for the rest. */
-export function grouped(tasks: TaskView[], open: Set<string>, functions: FunctionView[] = [], pages: Map<string, Page> | null = null): Row[] {
+export function grouped(
+  tasks: TaskView[],
+  open: Set<string>,
+  functions: FunctionView[] = [],
+  pages: Map<string, Page> | null = null,
+): Row[] {
   const bySubject: Map<string, TaskView[]> = new Map();
   for (const task of tasks) {
     if (!bySubject.has(task.subject)) bySubject.set(task.subject, []);
     bySubject.get(task.subject)?.push(task);
   }
   const counted = new Map(functions.map((each) => [each.subject, each]));
-  const group = (subject: string, same: TaskView[]) => groupRows(subject, same, open.has(subject), counted.get(subject), pages);
+  const group = (subject: string, same: TaskView[]) =>
+    groupRows(subject, same, open.has(subject), counted.get(subject), pages);
   const rows: Row[] = [];
   for (const task of tasks) {
     const same = bySubject.get(task.subject) ?? [];
@@ -239,29 +300,61 @@ export function grouped(tasks: TaskView[], open: Set<string>, functions: Functio
   return rows;
 }
 
-function groupRows(subject: string, tasks: TaskView[], open: boolean, counted: FunctionView | undefined, pages: Map<string, Page> | null): Row[] {
-  const numbers = STATES.map((state) => counted ? counted.counts[state] ?? 0 : tasks.filter((task) => task.state === state).length);
+function groupRows(
+  subject: string,
+  tasks: TaskView[],
+  open: boolean,
+  counted: FunctionView | undefined,
+  pages: Map<string, Page> | null,
+): Row[] {
+  const numbers = STATES.map((state) =>
+    counted ? (counted.counts[state] ?? 0) : tasks.filter((task) => task.state === state).length,
+  );
   const [running, waiting, failed, , done] = numbers;
   const total = counted?.total ?? tasks.length;
   const page = total > tasks.length && pages?.get(subject);
   const { skip, shown, all } = page || { skip: 0, shown: tasks, all: pages && counted ? total : tasks.length };
   const group = {
-    subject, open, total, counted: Boolean(counted), colour: counted?.colour ?? tasks[0].colour, done, failed, live: running + waiting > 0,
-    others: STATES.slice(0, 4).map((state, at) => numbers[at] > 0 && `${numbers[at]} ${state}`).filter((each) => each !== false),
+    subject,
+    open,
+    total,
+    counted: Boolean(counted),
+    colour: counted?.colour ?? tasks[0].colour,
+    done,
+    failed,
+    live: running + waiting > 0,
+    others: STATES.slice(0, 4)
+      .map((state, at) => numbers[at] > 0 && `${numbers[at]} ${state}`)
+      .filter((each) => each !== false),
     listed: open && all < total ? all : total,
   };
   const gap = (from: number, number: number) => (number > 0 ? [{ gap: number, subject, from }] : []);
-  return [{ group }, ...(open ? [...gap(0, Math.min(skip, all)), ...shown.map((task) => ({ task, inGroup: true })), ...gap(skip + shown.length, all - skip - shown.length)] : [])];
+  return [
+    { group },
+    ...(open
+      ? [
+          ...gap(0, Math.min(skip, all)),
+          ...shown.map((task) => ({ task, inGroup: true })),
+          ...gap(skip + shown.length, all - skip - shown.length),
+        ]
+      : []),
+  ];
 }
 
 /** number: of those that are alike, 0 where only all of the function are counted */
-export interface Waiting {task: TaskView, number: number, total: number, many: string, ids: string[]}
+export interface Waiting {
+  task: TaskView;
+  number: number;
+  total: number;
+  many: string;
+  ids: string[];
+}
 
 /** Tasks of one name that wait for one reason are said once, with their number, which is never that of the rows that are
  * here; functions whose tasks have no row too. What most wait for comes first. (nbaccel/views/task_lines.py) */
 export function alike(waiting: TaskView[], functions: Snapshot["functions"] = []): Waiting[] {
   const groups: Map<string, TaskView[]> = new Map();
-  const subjects: Map<string, {rows: number, lines: number}> = new Map();
+  const subjects: Map<string, { rows: number; lines: number }> = new Map();
   const told: Map<string, string> = new Map(); // only the first rows of many have a reason: the others wait for the same
   for (const task of waiting) {
     const about = `${task.subject}\n${task.name}\n${task.asks}`;
@@ -278,17 +371,34 @@ export function alike(waiting: TaskView[], functions: Snapshot["functions"] = []
     const total = Math.max(totals.get(tasks[0].subject) ?? 0, rows);
     return lineOf(tasks, total === rows ? tasks.length : several > 1 ? 0 : total, total);
   });
-  const unseen = [...totals].filter(([subject, number]) => number && !subjects.has(subject)).map(([subject, number]) => lineOf([behind(subject)], number, number));
+  const unseen = [...totals]
+    .filter(([subject, number]) => number && !subjects.has(subject))
+    .map(([subject, number]) => lineOf([behind(subject)], number, number));
   return [...lines, ...unseen].sort((a, b) => (b.number || b.total) - (a.number || a.total));
 }
 
 function lineOf([task, ...more]: TaskView[], number: number, total: number): Waiting {
-  return { task, number, total, many: !number ? `some of ${total} ` : number > 1 ? `× ${number} ` : "", ids: [task, ...more].map(({ id }) => id) };
+  return {
+    task,
+    number,
+    total,
+    many: !number ? `some of ${total} ` : number > 1 ? `× ${number} ` : "",
+    ids: [task, ...more].map(({ id }) => id),
+  };
 }
 
 /** Of a function none of whose waiting tasks is here. */
 function behind(subject: string): any {
-  return { id: `function ${subject}`, name: subject, subject, why: "they are behind others in their line", asks: "", cell: "", age: "", short: "" };
+  return {
+    id: `function ${subject}`,
+    name: subject,
+    subject,
+    why: "they are behind others in their line",
+    asks: "",
+    cell: "",
+    age: "",
+    short: "",
+  };
 }
 
 /** How many tasks wait of which these lines say nothing. */
@@ -301,12 +411,20 @@ export function othersThan(all: number, told: Waiting[]) {
 /** Which rows of tasks are drawn, and the height of the others; a reason takes a line more. */
 export function tasksInSight(rows: Row[], { top, height, row, reason }: Scrolled) {
   let all = 0;
-  const ends = rows.map((each) => (all += "gap" in each ? each.gap * row : "task" in each && each.task.why ? row + reason : row));
+  const ends = rows.map(
+    (each) => (all += "gap" in each ? each.gap * row : "task" in each && each.task.why ? row + reason : row),
+  );
   const at = (y: number) => (all > y ? ends.findIndex((end) => end > y) : rows.length);
   const start = at(Math.min(top, all - height));
   const first = Math.max(0, start - OVERSCAN);
   const last = Math.min(rows.length, at(top + height) + 2 * OVERSCAN - (start - first));
-  return { first, last, above: ends[first - 1] ?? 0, below: all - (ends[last - 1] ?? 0), asks: asksOf(rows, ends, start, at(top + height), top, row) };
+  return {
+    first,
+    last,
+    above: ends[first - 1] ?? 0,
+    below: all - (ends[last - 1] ?? 0),
+    asks: asksOf(rows, ends, start, at(top + height), top, row),
+  };
 }
 
 /** Which tasks of open functions have to be asked for: those in sight that are not all here.
@@ -322,7 +440,10 @@ function asksOf(rows: Row[], ends: number[], start: number, end: number, top: nu
 }
 
 /** Which of so many rows are drawn, from where the person has scrolled to; heights are measured on the page. */
-export function inSight(number: number, scrolled: {top: number, height: number, row: number}): {first: number, last: number} {
+export function inSight(
+  number: number,
+  scrolled: { top: number; height: number; row: number },
+): { first: number; last: number } {
   const seen = Math.ceil(scrolled.height / scrolled.row) + 2 * OVERSCAN;
   const first = Math.max(0, Math.min(Math.floor(scrolled.top / scrolled.row) - OVERSCAN, number - seen));
   return { first, last: Math.min(number, first + seen) };
@@ -343,13 +464,23 @@ export function tasksOf(snapshot: Snapshot, asked: Asked, now: number) {
 /** How many tasks the functions have of which there are many: of all, or of what passes the filter. */
 export function functionsOf(snapshot: Snapshot, { filter, found }: Asked): FunctionView[] {
   const rows = found ? found.functions : filter.state || filter.cell || filter.text.trim() ? [] : snapshot.functions;
-  return (rows ?? []).map(({ name, ...counts }) => (
-    { subject: plain(name), counts, total: Object.values(counts).reduce((sum, number) => sum + number, 0), colour: colourOf(snapshot, name) }
-  )).filter(({ total }) => total > MOST_OF_ONE);
+  return (rows ?? [])
+    .map(({ name, ...counts }) => ({
+      subject: plain(name),
+      counts,
+      total: Object.values(counts).reduce((sum, number) => sum + number, 0),
+      colour: colourOf(snapshot, name),
+    }))
+    .filter(({ total }) => total > MOST_OF_ONE);
 }
 
 /** What was answered of open functions, under this filter. */
 export function pagesOf(snapshot: Snapshot, asked: Asked, now: number): Map<string, Page> {
   const pages = [...(asked.pages ?? [])].filter(([, { filter }]) => filter === JSON.stringify(asked.filter));
-  return new Map(pages.map(([subject, { skip, found }]) => [subject, { skip, shown: tasksOf(snapshot, { ...asked, found, sort: BY_STATE }, now), all: found.total }]));
+  return new Map(
+    pages.map(([subject, { skip, found }]) => [
+      subject,
+      { skip, shown: tasksOf(snapshot, { ...asked, found, sort: BY_STATE }, now), all: found.total },
+    ]),
+  );
 }

@@ -1,4 +1,3 @@
-
 import type { Given } from "../components/tree";
 import type { TabView } from "./scene";
 import type { State } from "./state";
@@ -50,7 +49,17 @@ export interface DeviceRow {
 }
 
 /** Of all devices of a resource, whatever part of them has rows. */
-export interface DeviceCount {resource: string, total?: number, held?: number, taken?: number, shared?: number, most_free?: number, least_free?: number, logical?: number, simulated?: number}
+export interface DeviceCount {
+  resource: string;
+  total?: number;
+  held?: number;
+  taken?: number;
+  shared?: number;
+  most_free?: number;
+  least_free?: number;
+  logical?: number;
+  simulated?: number;
+}
 
 export interface NodeRow {
   node_id: string;
@@ -66,7 +75,13 @@ export interface NodeRow {
 }
 
 /** a node that was asked for */
-export interface ArrivalRow {id: string, node_type: string, state?: string, since?: number, usually_s?: number | null}
+export interface ArrivalRow {
+  id: string;
+  node_type: string;
+  state?: string;
+  since?: number;
+  usually_s?: number | null;
+}
 
 export interface TaskRow {
   task_id: string;
@@ -94,7 +109,14 @@ export interface TaskRow {
 }
 
 /** How many tasks a function has had, or how many constructors and calls a class. */
-export interface FunctionRow {name: string, running?: number, waiting?: number, failed?: number, cancelled?: number, finished?: number}
+export interface FunctionRow {
+  name: string;
+  running?: number;
+  waiting?: number;
+  failed?: number;
+  cancelled?: number;
+  finished?: number;
+}
 
 export interface ActorRow {
   actor_id: string;
@@ -129,7 +151,10 @@ export interface Runtime {
   job?: number; // of the reader
 }
 
-export interface JobRow {number: number, name: string}
+export interface JobRow {
+  number: number;
+  name: string;
+}
 
 export interface Snapshot {
   runtime: Runtime;
@@ -139,9 +164,9 @@ export interface Snapshot {
   arrivals?: ArrivalRow[];
   devices?: DeviceRow[];
   tasks?: TaskRow[];
-  node_types?: {name: string, resources?: Record<string, number>, given_up?: boolean}[];
+  node_types?: { name: string; resources?: Record<string, number>; given_up?: boolean }[];
   functions?: FunctionRow[]; // at least those with many tasks
-  published?: {kind: string, id: string, record: Record<string, any>, job?: number}[]; // runs, experiments, applications
+  published?: { kind: string; id: string; record: Record<string, any>; job?: number }[]; // runs, experiments, applications
   hues?: Record<string, number>; // of functions and classes whose hue is not the usual one
   actors?: ActorRow[];
   alerts?: Alert[];
@@ -168,7 +193,10 @@ export interface RunsView {
 }
 
 /** `open` names the experiments whose trials a view shows. The views of the past, as the third module has them; `told` adds an answer to what was known. */
-export type DrawRuns = {(now: number, ended: boolean, snapshot?: Snapshot): RunsView, open: (state: State) => string[]};
+export type DrawRuns = {
+  (now: number, ended: boolean, snapshot?: Snapshot): RunsView;
+  open: (state: State) => string[];
+};
 
 export interface PastViews {
   timelineOf: typeof timelineOf;
@@ -192,7 +220,15 @@ export interface Source {
 }
 
 /** What passes a filter, of all tasks that the engine knows: some rows, and how many there are, in all and by function. */
-export interface Filter {state: string, cell: string, text: string}
+export interface Filter {
+  state: string;
+  cell: string;
+  text: string;
+}
 
-export interface Found {key: string, tasks: TaskRow[], total: number, functions?: FunctionRow[]}
-
+export interface Found {
+  key: string;
+  tasks: TaskRow[];
+  total: number;
+  functions?: FunctionRow[];
+}

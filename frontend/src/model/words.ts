@@ -2,12 +2,12 @@
 
 import type { Snapshot } from "./types";
 
-const SIZES = ([
+const SIZES = [
   [2 ** 40, "TiB"],
   [2 ** 30, "GiB"],
   [2 ** 20, "MiB"],
   [2 ** 10, "KiB"],
-] as [number, string][]);
+] as [number, string][];
 export const ENDED = new Set(["FINISHED", "FAILED", "CANCELLED"]);
 const RUNNING = new Set(["RUNNING", "RUNNING_IN_RAY_GET", "RUNNING_IN_RAY_WAIT", "SUBMITTED_TO_WORKER"]);
 
@@ -32,7 +32,8 @@ export function size(bytes: number | null | undefined) {
 export function age(seconds: number) {
   const whole = Math.max(0, Math.floor(seconds));
   if (whole < 60) return `${whole} s`;
-  const [unit, length, rest, less] = whole < 3600 ? ["min", 60, whole % 60, "s"] : ["h", 3600, Math.floor((whole % 3600) / 60), "min"];
+  const [unit, length, rest, less] =
+    whole < 3600 ? ["min", 60, whole % 60, "s"] : ["h", 3600, Math.floor((whole % 3600) / 60), "min"];
   return `${Math.floor(whole / Number(length))} ${unit}${rest ? ` ${String(rest).padStart(2, "0")} ${less}` : ""}`;
 }
 
@@ -45,14 +46,19 @@ export function duration(seconds: number) {
 export function clock(time: number, now: number) {
   const at = new Date(time * 1000);
   const two = (number: number) => String(number).padStart(2, "0");
-  const [day, clockTime] = [`${two(at.getMonth() + 1)}-${two(at.getDate())}`, `${two(at.getHours())}:${two(at.getMinutes())}`];
-  return at.toDateString() === new Date(now * 1000).toDateString() ? `${clockTime}:${two(at.getSeconds())}` : `${day} ${clockTime}`;
+  const [day, clockTime] = [
+    `${two(at.getMonth() + 1)}-${two(at.getDate())}`,
+    `${two(at.getHours())}:${two(at.getMinutes())}`,
+  ];
+  return at.toDateString() === new Date(now * 1000).toDateString()
+    ? `${clockTime}:${two(at.getSeconds())}`
+    : `${day} ${clockTime}`;
 }
 
 /** A user's text on one line: control characters and those that turn the direction of text are spelled out. */
 export function plain(text: string | null | undefined) {
   return (text ?? "").replace(
-    /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
+    /[\p{Cc}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
@@ -97,26 +103,40 @@ export function stateWord(state: string) {
 
 /** A shape for a state's word, since colour alone does not reach everyone. */
 export function stateSign(word: string) {
-  return { running: "●", waiting: "◌", finished: "✓", failed: "✕", cancelled: "⊘", "ended with it": "–", alive: "●", dead: "✕" }[word] ?? "◌";
+  return (
+    {
+      running: "●",
+      waiting: "◌",
+      finished: "✓",
+      failed: "✕",
+      cancelled: "⊘",
+      "ended with it": "–",
+      alive: "●",
+      dead: "✕",
+    }[word] ?? "◌"
+  );
 }
 
 // ---- Whose a task, an actor or a hold is: on a shared head several notebooks have a cell [3].
 
 /** The notebook or script of a row; "" for the reader's own. */
-export function ownerOf(snapshot: Snapshot, row: {job?: number}) {
+export function ownerOf(snapshot: Snapshot, row: { job?: number }) {
   if (!row.job || row.job === snapshot.runtime.job || !snapshot.jobs?.length) return "";
   return plain(snapshot.jobs.find((job) => job.number === row.job)?.name ?? `job ${row.job}`);
 }
 
 /** "b.ipynb [7] line 3"; without the notebook for the reader's own. */
-export function cellWords(snapshot: Snapshot, row: {job?: number, cell?: string}) {
+export function cellWords(snapshot: Snapshot, row: { job?: number; cell?: string }) {
   return [ownerOf(snapshot, row), plain(row.cell)].filter(Boolean).join(" ");
 }
 
 // ---- What nodes are called in every view: without their domain, and of a long name the beginning and the end, which tells it
 // from others. A title has the whole.
 
-export interface NodeName {words: string, whole: string}
+export interface NodeName {
+  words: string;
+  whole: string;
+}
 
 const HEAD = 13; // letters of a long name, before its last ones
 const TAIL = 10;
@@ -126,10 +146,12 @@ export function nodeNames({ nodes = [] }: Snapshot): Map<string | null | undefin
   const hosts = nodes.map(({ name }) => hostOf(plain(name)));
   const times: Map<string, number> = new Map();
   for (const host of hosts) times.set(host, (times.get(host) ?? 0) + 1);
-  return new Map(nodes.map(({ node_id, name }, at) => {
-    const whole = plain(name);
-    return [node_id, { whole, words: shortened((times.get(hosts[at]) ?? 0) > 1 ? whole : hosts[at]) }];
-  }));
+  return new Map(
+    nodes.map(({ node_id, name }, at) => {
+      const whole = plain(name);
+      return [node_id, { whole, words: shortened((times.get(hosts[at]) ?? 0) > 1 ? whole : hosts[at]) }];
+    }),
+  );
 }
 
 /** An address has no domain. */

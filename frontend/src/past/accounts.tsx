@@ -11,28 +11,84 @@ import { cellWords, count, nodeNames, plain } from "../model/words";
 import { PAST_STYLE } from "./look";
 
 /** at: when it was so */
-export interface Account {name: string, job: number, runs: number, failed: number, seconds: number, device_seconds: number, devices: number, running: number, at: number}
+export interface Account {
+  name: string;
+  job: number;
+  runs: number;
+  failed: number;
+  seconds: number;
+  device_seconds: number;
+  devices: number;
+  running: number;
+  at: number;
+}
 
-export interface Held {device: string, since: number, held_seconds: number, devices: number, at: number}
+export interface Held {
+  device: string;
+  since: number;
+  held_seconds: number;
+  devices: number;
+  at: number;
+}
 
-export interface Accounts {since: number, functions: Map<string, Account>, cells: Map<string, Account>, devices: Map<string, Held>, known: number, held: number, at: number, leftOut: number, hues: Record<string, number>}
+export interface Accounts {
+  since: number;
+  functions: Map<string, Account>;
+  cells: Map<string, Account>;
+  devices: Map<string, Held>;
+  known: number;
+  held: number;
+  at: number;
+  leftOut: number;
+  hues: Record<string, number>;
+}
 
-export interface AccountView {key: string, name: string, runs: string, failed: string, took: string, used: string, share: number, shareWords: string, colour: number}
+export interface AccountView {
+  key: string;
+  name: string;
+  runs: string;
+  failed: string;
+  took: string;
+  used: string;
+  share: number;
+  shareWords: string;
+  colour: number;
+}
 
 /** title: the whole name of its node, or what is not told one by one */
-export interface HeldView {key: string, node: string, label: string, title: string, held: string, share: number, shareWords: string, idle: string}
+export interface HeldView {
+  key: string;
+  node: string;
+  label: string;
+  title: string;
+  held: string;
+  share: number;
+  shareWords: string;
+  idle: string;
+}
 
-export interface AccountsView {total: string, unit: string, functions: AccountView[], cells: AccountView[], devices: HeldView[], more: number}
+export interface AccountsView {
+  total: string;
+  unit: string;
+  functions: AccountView[];
+  cells: AccountView[];
+  devices: HeldView[];
+  more: number;
+}
 
 const MOST_ACCOUNTS = 50; // of a table
 const MOST_UNUSED = 8; // devices that were never held and have a row each
-const UNITS = ([["hour", 3600, 36_000], ["minute", 60, 600], ["second", 1, 0]] as [string, number, number][]); // from so many seconds on
+const UNITS = [
+  ["hour", 3600, 36_000],
+  ["minute", 60, 600],
+  ["second", 1, 0],
+] as [string, number, number][]; // from so many seconds on
 
 /** The accounts that were known, with the rows of an answer. */
 export function withAccounts(before: Accounts | null, answer: any): Accounts {
   const at = answer.time;
   const renewed = (old: Map<string, any> | undefined, rows: any[], keyOf: (row: any) => string) =>
-    new Map([...(old ?? []), ...rows.map((row) => ([keyOf(row), { ...row, at }] as [string, any]))]);
+    new Map([...(old ?? []), ...rows.map((row) => [keyOf(row), { ...row, at }] as [string, any])]);
   return {
     since: answer.seq,
     functions: renewed(before?.functions, answer.functions, (row) => row.name),
@@ -47,10 +103,15 @@ export function withAccounts(before: Accounts | null, answer: any): Accounts {
 }
 
 /** What is used goes on being used until an answer says more. */
-export function accountsView(accounts: Accounts | null | undefined, snapshot: Snapshot, now: number): AccountsView | null {
+export function accountsView(
+  accounts: Accounts | null | undefined,
+  snapshot: Snapshot,
+  now: number,
+): AccountsView | null {
   if (!accounts) return null;
   const used = (row: Account) => row.device_seconds + row.devices * Math.max(0, now - row.at);
-  const rows = (map: Map<string, Account>) => [...map].sort(([, a], [, b]) => used(b) - used(a) || b.seconds - a.seconds);
+  const rows = (map: Map<string, Account>) =>
+    [...map].sort(([, a], [, b]) => used(b) - used(a) || b.seconds - a.seconds);
   const [functions, cells] = [rows(accounts.functions), rows(accounts.cells).filter(([, row]) => row.name)];
   const all = functions.reduce((sum, [, row]) => sum + used(row), 0);
   const took = (row: Account) => row.seconds + row.running * Math.max(0, now - row.at);
@@ -83,17 +144,31 @@ export function accountsView(accounts: Accounts | null | undefined, snapshot: Sn
 
 /** How long each device was held: the least used first, those that are about equal in the order of devices. None where none
  * was held, and a row for many that never were. */
-function heldViews(accounts: Accounts, snapshot: Snapshot, now: number, inUnit: (seconds: number) => string): HeldView[] {
+function heldViews(
+  accounts: Accounts,
+  snapshot: Snapshot,
+  now: number,
+  inUnit: (seconds: number) => string,
+): HeldView[] {
   const labels = new Map([...deviceLabels(snapshot.devices ?? [])].map(([row, label]) => [laneName(row), label]));
   const several = (snapshot.nodes ?? []).length > 1;
   const nodes = new Map(several ? [...nodeNames(snapshot)].map(([id, name]) => [(id ?? "").slice(0, 12), name]) : []);
   const views = [...accounts.devices.values()].map((row) => {
     const held = row.held_seconds + row.devices * Math.max(0, now - row.at);
     const [node, resource, ...id] = row.device.split("/");
-    const label = labels.get(several ? row.device : `/${resource}/${id.join("/")}`) ?? plain(`${resource} ${id.join("/")}`);
+    const label =
+      labels.get(several ? row.device : `/${resource}/${id.join("/")}`) ?? plain(`${resource} ${id.join("/")}`);
     const share = now > row.since ? Math.min(1, held / (now - row.since)) : 0;
-    return { key: row.device, node: nodes.get(node)?.words ?? "", label, title: nodes.get(node)?.whole ?? "", held: held ? inUnit(held) : "never", share,
-      shareWords: percent(share), idle: now > row.since ? percent(1 - share) : "unknown" };
+    return {
+      key: row.device,
+      node: nodes.get(node)?.words ?? "",
+      label,
+      title: nodes.get(node)?.whole ?? "",
+      held: held ? inUnit(held) : "never",
+      share,
+      shareWords: percent(share),
+      idle: now > row.since ? percent(1 - share) : "unknown",
+    };
   });
   const order = new Map([...labels.keys()].map((key, at) => [key, at]));
   const place = (view: HeldView) => order.get(view.key) ?? order.get(view.key.slice(view.key.indexOf("/"))) ?? 0;
@@ -104,7 +179,13 @@ function heldViews(accounts: Accounts, snapshot: Snapshot, now: number, inUnit: 
 }
 
 function together(unused: HeldView[]): HeldView {
-  return { ...unused[0], key: "unused", node: "", label: count(unused.length, "device"), title: unused.map(({ node, label }) => `${node} ${label}`.trim()).join(", ") };
+  return {
+    ...unused[0],
+    key: "unused",
+    node: "",
+    label: count(unused.length, "device"),
+    title: unused.map(({ node, label }) => `${node} ${label}`.trim()).join(", "),
+  };
 }
 
 /** The unit in which all of a view is said, and how long it is.
@@ -129,13 +210,27 @@ function quantity(value: number) {
 export function drawAccounts({ accounts }: Scene) {
   if (!accounts) return null; // the answer is on its way
   const { unit, functions, cells, devices, more } = accounts;
-  const nothing = !functions.length && empty("Nothing has run yet. The device-seconds of each function and each cell, and the idle share of each device, appear here. A call is counted:", "f.remote()");
+  const nothing =
+    !functions.length &&
+    empty(
+      "Nothing has run yet. The device-seconds of each function and each cell, and the idle share of each device, appear here. A call is counted:",
+      "f.remote()",
+    );
   return [
     <style key="look">{PAST_STYLE}</style>,
-    nothing || <p key="total"><strong>{accounts.total}</strong></p>,
+    nothing || (
+      <p key="total">
+        <strong>{accounts.total}</strong>
+      </p>
+    ),
     functions.length > 0 && used("By function", "Function", unit, functions),
     cells.length > 0 && used("By cell", "Cell", unit, cells),
-    devices.length > 0 && onGrid("By device", ["Device", `Held ${unit}s`, "Idle", "Held share"], devices.map((row) => heldRow(row, unit))),
+    devices.length > 0 &&
+      onGrid(
+        "By device",
+        ["Device", `Held ${unit}s`, "Idle", "Held share"],
+        devices.map((row) => heldRow(row, unit)),
+      ),
     more > 0 && <p class="quiet more" key="more">{`and ${more} more rows`}</p>,
   ];
 }
@@ -145,8 +240,23 @@ function used(title: string, what: string, unit: string, rows: AccountView[]) {
   const failed = rows.some((row) => row.failed);
   const devices = rows.some((row) => row.used);
   const took = `${unit[0].toUpperCase()}${unit.slice(1)}s in all`;
-  return onGrid(title, [what, "Runs", ...(failed ? ["Failed"] : []), took, ...(devices ? [`Device-${unit}s`, "Share"] : [])], rows.map((row) =>
-    <tr key={row.key}><th scope="row">{row.colour < 0 ? null : <span class={`swatch c${row.colour}`} aria-hidden="true" />}{nameOf(row.name)}</th>{number("runs", row.runs)}{failed && number("failed", row.failed, "state failed")}{number(`${unit}s`, row.took)}{devices && number(`device-${unit}s`, row.used)}{devices && cell([share(row.share, row.colour), row.shareWords], "share")}</tr>));
+  return onGrid(
+    title,
+    [what, "Runs", ...(failed ? ["Failed"] : []), took, ...(devices ? [`Device-${unit}s`, "Share"] : [])],
+    rows.map((row) => (
+      <tr key={row.key}>
+        <th scope="row">
+          {row.colour < 0 ? null : <span class={`swatch c${row.colour}`} aria-hidden="true" />}
+          {nameOf(row.name)}
+        </th>
+        {number("runs", row.runs)}
+        {failed && number("failed", row.failed, "state failed")}
+        {number(`${unit}s`, row.took)}
+        {devices && number(`device-${unit}s`, row.used)}
+        {devices && cell([share(row.share, row.colour), row.shareWords], "share")}
+      </tr>
+    )),
+  );
 }
 
 /** Tables of one grid. */
@@ -155,15 +265,33 @@ function onGrid(title: string, columns: string[], rows: any[]) {
 }
 
 function heldRow(row: HeldView, unit: string) {
-  return <tr key={row.key}><th scope="row" title={row.title || undefined}>{row.node && <span class="quiet">{`${row.node} `}</span>}<span class="label">{row.label}</span></th>{number(`held ${unit}s`, row.held)}{number("idle", row.idle)}{cell([share(row.share, -1), row.shareWords], "share")}</tr>;
+  return (
+    <tr key={row.key}>
+      <th scope="row" title={row.title || undefined}>
+        {row.node && <span class="quiet">{`${row.node} `}</span>}
+        <span class="label">{row.label}</span>
+      </th>
+      {number(`held ${unit}s`, row.held)}
+      {number("idle", row.idle)}
+      {cell([share(row.share, -1), row.shareWords], "share")}
+    </tr>
+  );
 }
 
 /** A number; on a narrow page, where the columns have no heads, with its own. */
 function number(head: string, words: string, kind?: string) {
-  return <td class="number" data-head={head}>{kind && words ? <span class={kind}>{words}</span> : words}</td>;
+  return (
+    <td class="number" data-head={head}>
+      {kind && words ? <span class={kind}>{words}</span> : words}
+    </td>
+  );
 }
 
 /** A bar of the share; its number is beside it. */
 function share(part: number, colour: number) {
-  return <span class={colour < 0 ? "bar plain" : "bar"} aria-hidden="true"><span class={colour < 0 ? "part" : `part c${colour}`} style={`width:${Math.round(1000 * part) / 10}%`} /></span>;
+  return (
+    <span class={colour < 0 ? "bar plain" : "bar"} aria-hidden="true">
+      <span class={colour < 0 ? "part" : `part c${colour}`} style={`width:${Math.round(1000 * part) / 10}%`} />
+    </span>
+  );
 }

@@ -5,17 +5,37 @@ import type { State } from "../model/state";
 import { count, plain } from "../model/words";
 import { PAST_STYLE } from "./look";
 
-export interface Printed {text: string, err: boolean}
+export interface Printed {
+  text: string;
+  err: boolean;
+}
 
-export interface LogText {pieces: Printed[], out: number, err: number, over: boolean, done: boolean, pid: string, failure: string, yours: string, note: string, left: boolean}
+export interface LogText {
+  pieces: Printed[];
+  out: number;
+  err: number;
+  over: boolean;
+  done: boolean;
+  pid: string;
+  failure: string;
+  yours: string;
+  note: string;
+  left: boolean;
+}
 
 const MOST_CHARACTERS = 200_000;
 const MOST_LINES = 2_000; // that are drawn; a search finds all that are here
 
 /** What is known of a log with one more answer. */
 export function withLog(before: LogText | null, answer: any): LogText {
-  const said = [{ text: answer.out.text, err: false }, { text: answer.err.text, err: true }].filter((piece) => piece.text);
-  const gap = before && (answer.out.left_out || answer.err.left_out) ? [{ text: "… too much was printed to show all of it …\n", err: true }] : [];
+  const said = [
+    { text: answer.out.text, err: false },
+    { text: answer.err.text, err: true },
+  ].filter((piece) => piece.text);
+  const gap =
+    before && (answer.out.left_out || answer.err.left_out)
+      ? [{ text: "… too much was printed to show all of it …\n", err: true }]
+      : [];
   let pieces = [...(before?.pieces ?? []), ...gap, ...said];
   let size = pieces.reduce((sum, { text }) => sum + text.length, 0);
   while (size > MOST_CHARACTERS && pieces.length > 1) {
@@ -23,9 +43,16 @@ export function withLog(before: LogText | null, answer: any): LogText {
     pieces = pieces.slice(1);
   }
   return {
-    pieces, out: answer.out.to, err: answer.err.to, over: answer.over, pid: answer.pid ? String(answer.pid) : "",
+    pieces,
+    out: answer.out.to,
+    err: answer.err.to,
+    over: answer.over,
+    pid: answer.pid ? String(answer.pid) : "",
     done: answer.over && Boolean(before?.over) && !said.length, // what it printed last may arrive after its end
-    failure: answer.failure, yours: answer.yours ?? "", note: answer.note, left: before?.left || Boolean(answer.out.left_out || answer.err.left_out),
+    failure: answer.failure,
+    yours: answer.yours ?? "",
+    note: answer.note,
+    left: before?.left || Boolean(answer.out.left_out || answer.err.left_out),
   };
 }
 
@@ -42,37 +69,107 @@ export function logLines(pieces: Printed[]): Printed[] {
       open[String(err)] = index < parts.length - 1 ? null : lines.includes(line) ? line : null;
     });
   }
-  return lines.map(({ text, err }) => ({ text: plain(text.replace(/\r+$/, "").split("\r").at(-1)?.replaceAll("\t", "    ")), err }));
+  return lines.map(({ text, err }) => ({
+    text: plain(text.replace(/\r+$/, "").split("\r").at(-1)?.replaceAll("\t", "    ")),
+    err,
+  }));
 }
 
 /** What is below a task's row. */
 export function drawLog(state: State): any {
   const log = state.log;
   if (!log) return null;
-  const known = ((state.past.task_log?.data ?? null) as LogText | null);
-  return <section class="log" aria-label={`Log of ${log.name}`}><style key="look">{PAST_STYLE}</style>{logHead(log, known)}{failureOf(known)}{printed(log, known)}</section>;
+  const known = (state.past.task_log?.data ?? null) as LogText | null;
+  return (
+    <section class="log" aria-label={`Log of ${log.name}`}>
+      <style key="look">{PAST_STYLE}</style>
+      {logHead(log, known)}
+      {failureOf(known)}
+      {printed(log, known)}
+    </section>
+  );
 }
 
 function logHead(log: NonNullable<State["log"]>, known: LogText | null) {
-  return <div class="line" key="head"><strong>{`Log of ${log.name}`}</strong>{known?.pid && <span class="quiet">{`all that its process has printed, pid ${known.pid}`}</span>}{known && !known.over && <span class="chip">live</span>}<label class="aside quiet">{"Search "}<input type="search" data-search="log" value={log.search} aria-label={`Search the log of ${log.name}`} /></label>{button("Close", { "data-act": "close-log", "aria-label": "Close the log" })}</div>;
+  return (
+    <div class="line" key="head">
+      <strong>{`Log of ${log.name}`}</strong>
+      {known?.pid && <span class="quiet">{`all that its process has printed, pid ${known.pid}`}</span>}
+      {known && !known.over && <span class="chip">live</span>}
+      <label class="aside quiet">
+        {"Search "}
+        <input type="search" data-search="log" value={log.search} aria-label={`Search the log of ${log.name}`} />
+      </label>
+      {button("Close", { "data-act": "close-log", "aria-label": "Close the log" })}
+    </div>
+  );
 }
 
 /** The error with the user's frames, then all of it. */
 function failureOf(known: LogText | null) {
   if (!known?.failure) return [];
-  const whole = <pre tabindex={0} aria-label="The whole traceback">{known.failure}</pre>;
-  if (!known.yours || known.yours === known.failure) return [<div key="failure" class="failure">{whole}</div>];
-  return [<div key="failure" class="failure"><pre tabindex={0} aria-label="Your code in the traceback">{known.yours}</pre><details open><summary>The whole traceback</summary>{whole}</details></div>];
+  const whole = (
+    <pre tabindex={0} aria-label="The whole traceback">
+      {known.failure}
+    </pre>
+  );
+  if (!known.yours || known.yours === known.failure)
+    return [
+      <div key="failure" class="failure">
+        {whole}
+      </div>,
+    ];
+  return [
+    <div key="failure" class="failure">
+      <pre tabindex={0} aria-label="Your code in the traceback">
+        {known.yours}
+      </pre>
+      <details open>
+        <summary>The whole traceback</summary>
+        {whole}
+      </details>
+    </div>,
+  ];
 }
 
 function printed(log: NonNullable<State["log"]>, known: LogText | null) {
-  if (!known) return <p class="quiet" key="none">Asking the kernel …</p>;
+  if (!known)
+    return (
+      <p class="quiet" key="none">
+        Asking the kernel …
+      </p>
+    );
   const all = logLines(known.pieces);
   const search = log.search.trim().toLowerCase();
   const found = search ? all.filter(({ text }) => text.toLowerCase().includes(search)) : all;
-  const nothing = known.note || (search && all.length ? "No line has this text." : known.over ? "It has printed nothing." : "It has printed nothing yet.");
-  const notes = [search && all.length && `${found.length} of ${count(all.length, "line")}`, known.left && "the beginning is only in %accel_logs", found.length > MOST_LINES && `the last ${MOST_LINES} lines`].filter(Boolean);
-  return <div key="printed">{notes.length > 0 && <p class="quiet" role="status">{notes.join(" · ")}</p>}{found.length ? <pre class="printed" tabindex={0} aria-label="What it has printed">{found.slice(-MOST_LINES).map(({ text, err }, index) =>
-      <span key={`l${index}`} class={err ? "err" : undefined}>{`${text}\n`}</span>)}</pre>
-      : <p class="quiet">{nothing}</p>}</div>;
+  const nothing =
+    known.note ||
+    (search && all.length
+      ? "No line has this text."
+      : known.over
+        ? "It has printed nothing."
+        : "It has printed nothing yet.");
+  const notes = [
+    search && all.length && `${found.length} of ${count(all.length, "line")}`,
+    known.left && "the beginning is only in %accel_logs",
+    found.length > MOST_LINES && `the last ${MOST_LINES} lines`,
+  ].filter(Boolean);
+  return (
+    <div key="printed">
+      {notes.length > 0 && (
+        <p class="quiet" role="status">
+          {notes.join(" · ")}
+        </p>
+      )}
+      {found.length ? (
+        <pre class="printed" tabindex={0} aria-label="What it has printed">
+          {found.slice(-MOST_LINES).map(({ text, err }, index) => (
+            <span key={`l${index}`} class={err ? "err" : undefined}>{`${text}\n`}</span>
+          ))}
+        </pre>
+      ) : (
+        <p class="quiet">{nothing}</p>
+      )}
+    </div>
+  );
 }

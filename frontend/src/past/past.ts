@@ -6,4 +6,14 @@ import { drawLog, withLog } from "./log";
 import { rangeOf, saveTrace, timelineOf, withRuns, zoomed } from "./timeline";
 import { drawTimeline } from "./timeline_view";
 
-export const viewOfPast: PastViews = { accountsView, drawAccounts, drawLog, drawTimeline, rangeOf, saveTrace, timelineOf, zoomed, told: { accounting: withAccounts, runs: withRuns, task_log: withLog } };
+export const viewOfPast: PastViews = {
+  accountsView,
+  drawAccounts,
+  drawLog,
+  drawTimeline,
+  rangeOf,
+  saveTrace,
+  timelineOf,
+  zoomed,
+  told: { accounting: withAccounts, runs: withRuns, task_log: withLog },
+};

@@ -20,18 +20,41 @@ export interface Bar {
 }
 
 /** A run of a task as its row has it, or a bar of the history, which knows its lane and the number of runs. */
-export type Row = TaskRow & {colour: number, band: string, lane?: string, number?: number};
+export type Row = TaskRow & { colour: number; band: string; lane?: string; number?: number };
 
 /** node: where there are several */
-export interface Lane {key: string, label: string, node?: string, nodeTitle?: string, tracks: number, bars: Bar[]}
+export interface Lane {
+  key: string;
+  label: string;
+  node?: string;
+  nodeTitle?: string;
+  tracks: number;
+  bars: Bar[];
+}
 
 /** in Unix seconds */
-export interface Range {from: number, to: number}
+export interface Range {
+  from: number;
+  to: number;
+}
 
-export interface Timeline {start: number, seconds: number, lanes: Lane[], ticks: {at: number, label: string}[], bands: Band[], depth: Depth, words: string}
+export interface Timeline {
+  start: number;
+  seconds: number;
+  lanes: Lane[];
+  ticks: { at: number; label: string }[];
+  bands: Band[];
+  depth: Depth;
+  words: string;
+}
 
 /** the time in which the tasks of a cell ran */
-export interface Band {label: string, from: number, to: number, track: number}
+export interface Band {
+  label: string;
+  from: number;
+  to: number;
+  track: number;
+}
 
 const PIXELS = 900; // of a lane's width: what is narrower than one is merged
 const MOST_TRACKS = 6;
@@ -40,16 +63,36 @@ const MOST_BANDS = 3; // cells side by side
 /** @param window seconds to show, or WHOLE_RUN
  * @param range what the person has zoomed to
  * @param past what the history has told; until then, the tasks of the snapshot are shown */
-export function timelineOf(snapshot: Snapshot, window: number, now: number, range: Range | null = null, past: PastRuns | null = null): Timeline {
-  const rows = past ? pastRows(past, snapshot, now) : [...(snapshot.tasks ?? []), ...holdingActors(snapshot)].map((row) => rowOf(row, snapshot));
+export function timelineOf(
+  snapshot: Snapshot,
+  window: number,
+  now: number,
+  range: Range | null = null,
+  past: PastRuns | null = null,
+): Timeline {
+  const rows = past
+    ? pastRows(past, snapshot, now)
+    : [...(snapshot.tasks ?? []), ...holdingActors(snapshot)].map((row) => rowOf(row, snapshot));
   const first = rows.reduce((least, row) => Math.min(least, row.submitted_at ?? row.started_at ?? now), now - 1);
   const start = range?.from ?? (window === WHOLE_RUN ? first : now - window);
   const end = range?.to ?? (window === WHOLE_RUN ? endOf(rows, now) : now);
-  const lanes = lanesOf(snapshot, rows).map(({ key, label, node, nodeTitle, rows }) => ({ ...lane(key, label, rows, { from: start, to: end }, now), node, nodeTitle }));
+  const lanes = lanesOf(snapshot, rows).map(({ key, label, node, nodeTitle, rows }) => ({
+    ...lane(key, label, rows, { from: start, to: end }, now),
+    node,
+    nodeTitle,
+  }));
   const shown = lanes.reduce((sum, each) => sum + each.bars.reduce((all, bar) => all + bar.number, 0), 0);
   const words = `${count(shown, "task run")} on ${count(lanes.length, "lane")} in ${age(end - start)}`;
   const depth = past ? depthOfMeans(past, start, end) : depthOf(rows, start, end, now);
-  return { start, seconds: end - start, lanes, ticks: ticksOf(start, end, now), bands: bandsOf(rows, { from: start, to: end }, now), depth, words };
+  return {
+    start,
+    seconds: end - start,
+    lanes,
+    ticks: ticksOf(start, end, now),
+    bands: bandsOf(rows, { from: start, to: end }, now),
+    depth,
+    words,
+  };
 }
 
 /** When the last run ended; now, while one is under way or waits. */
@@ -60,7 +103,13 @@ function endOf(rows: Row[], now: number) {
 
 function rowOf(row: TaskRow, snapshot: Snapshot): Row {
   const colour = colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id);
-  return { ...row, name: plain(row.name), cell: cellWords(snapshot, row), colour, band: row.job ? "" : plain(row.cell).split(" ", 1)[0] };
+  return {
+    ...row,
+    name: plain(row.name),
+    cell: cellWords(snapshot, row),
+    colour,
+    band: row.job ? "" : plain(row.cell).split(" ", 1)[0],
+  };
 }
 
 /** Actors that hold devices, as rows: what they hold is theirs from their start on, whatever they run. */
@@ -68,7 +117,14 @@ export function holdingActors(snapshot: Snapshot): TaskRow[] {
   return (snapshot.actors ?? [])
     .filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
     .map((row) => ({
-      task_id: row.actor_id, actor_id: row.actor_id, name: row.class_name, state: "ALIVE", started_at: row.since, device_ids: row.device_ids, cell: row.cell, job: row.job,
+      task_id: row.actor_id,
+      actor_id: row.actor_id,
+      name: row.class_name,
+      state: "ALIVE",
+      started_at: row.since,
+      device_ids: row.device_ids,
+      cell: row.cell,
+      job: row.job,
     }));
 }
 
@@ -78,11 +134,22 @@ function lanesOf(snapshot: Snapshot, rows: Row[]) {
   const labels = deviceLabels(snapshot.devices ?? []);
   const several = new Set(devices.map((row) => row.node_id)).size > 1;
   const names = nodeNames(snapshot);
-  const lanes: Map<string, {key: string, label: string, node: string, nodeTitle?: string, rows: Row[]}> = new Map(devices.map((device) => {
-    const node = several ? names.get(device.node_id) : null;
-    return [laneName(device), { key: laneName(device), label: labels.get(device) ?? "", node: node?.words ?? "", nodeTitle: node?.whole, rows: [] }];
-  }));
-  const rest = { key: "cpu", label: "CPU", node: "", nodeTitle: "", rows: ([] as Row[]) };
+  const lanes: Map<string, { key: string; label: string; node: string; nodeTitle?: string; rows: Row[] }> = new Map(
+    devices.map((device) => {
+      const node = several ? names.get(device.node_id) : null;
+      return [
+        laneName(device),
+        {
+          key: laneName(device),
+          label: labels.get(device) ?? "",
+          node: node?.words ?? "",
+          nodeTitle: node?.whole,
+          rows: [],
+        },
+      ];
+    }),
+  );
+  const rest = { key: "cpu", label: "CPU", node: "", nodeTitle: "", rows: [] as Row[] };
   for (const row of rows) {
     if (row.started_at == null || row.kind === "actor creation") continue; // its actor's own row says it
     for (const name of lanesFor(row, lanes)) {
@@ -99,8 +166,11 @@ function lanesOf(snapshot: Snapshot, rows: Row[]) {
  * @param lanes that there are */
 function lanesFor(row: Row, lanes: Map<string, any>): string[] {
   if (row.lane) return [row.lane];
-  const names = Object.entries(row.device_ids ?? {}).flatMap(([resource, ids]) => ids.map((id) => laneName({ node_id: row.node_id, resource, id })));
-  const known = (name: string) => (row.node_id || lanes.has(name) ? name : ([...lanes.keys()].find((key) => key.endsWith(name)) ?? name));
+  const names = Object.entries(row.device_ids ?? {}).flatMap(([resource, ids]) =>
+    ids.map((id) => laneName({ node_id: row.node_id, resource, id })),
+  );
+  const known = (name: string) =>
+    row.node_id || lanes.has(name) ? name : ([...lanes.keys()].find((key) => key.endsWith(name)) ?? name);
   return names.length ? names.map(known) : ["cpu"];
 }
 
@@ -113,7 +183,9 @@ function bandsOf(rows: Row[], range: Range, now: number): Band[] {
     cells.set(band, { from: Math.min(known.from, from), to: Math.max(known.to, to ?? now) });
   }
   const ends: number[] = [];
-  const seen = [...cells].filter(([, { from, to }]) => from < range.to && to >= range.from).sort((a, b) => a[1].from - b[1].from);
+  const seen = [...cells]
+    .filter(([, { from, to }]) => from < range.to && to >= range.from)
+    .sort((a, b) => a[1].from - b[1].from);
   return seen.map(([label, { from, to }]) => {
     const track = freeTrack(ends, from, to, MOST_BANDS);
     return { label, track, from: Math.max(from, range.from) - range.from, to: Math.min(to, range.to) - range.from };
@@ -134,7 +206,12 @@ function lane(key: string, label: string, rows: Row[], range: Range, now: number
     .filter((row) => row.started_at != null && row.started_at < range.to && (row.finished_at ?? now) >= range.from)
     .sort((a, b) => (a.started_at ?? 0) - (b.started_at ?? 0));
   const ends: number[] = []; // of each track
-  const bars = merged(ordered.map((row) => barOf(row, freeTrack(ends, row.started_at ?? now, row.finished_at ?? now, MOST_TRACKS), range, now)), (range.to - range.from) / PIXELS);
+  const bars = merged(
+    ordered.map((row) =>
+      barOf(row, freeTrack(ends, row.started_at ?? now, row.finished_at ?? now, MOST_TRACKS), range, now),
+    ),
+    (range.to - range.from) / PIXELS,
+  );
   return { key, label, tracks: Math.max(1, Math.min(ends.length, MOST_TRACKS)), bars };
 }
 
@@ -143,11 +220,23 @@ function barOf(row: Row, track: number, range: Range, now: number): Bar {
   const [from, until, number] = [row.started_at ?? now, row.finished_at ?? now, row.number ?? 1];
   const waited = from - (row.submitted_at ?? from);
   const took = row.finished_at == null ? age(until - from) : duration(until - from);
-  const facts = [number > 1 ? `${number} runs ${state && `${state} `}within ${took}` : `${state} ${took}`.trim(), row.cell ? `cell ${row.cell}` : "",
-    waited >= 1 ? `waited ${age(waited)} before` : "", `started ${clock(from, now)}`];
+  const facts = [
+    number > 1 ? `${number} runs ${state && `${state} `}within ${took}` : `${state} ${took}`.trim(),
+    row.cell ? `cell ${row.cell}` : "",
+    waited >= 1 ? `waited ${age(waited)} before` : "",
+    `started ${clock(from, now)}`,
+  ];
   return {
-    key: row.task_id, track, number, colour: row.colour, state, name: number > 1 ? `${number} × ${row.name}` : row.name, of: row.name, facts: facts.filter(Boolean),
-    from: Math.max(0, from - range.from), to: Math.min(range.to, until) - range.from,
+    key: row.task_id,
+    track,
+    number,
+    colour: row.colour,
+    state,
+    name: number > 1 ? `${number} × ${row.name}` : row.name,
+    of: row.name,
+    facts: facts.filter(Boolean),
+    from: Math.max(0, from - range.from),
+    to: Math.min(range.to, until) - range.from,
   };
 }
 
@@ -159,7 +248,12 @@ function merged(bars: Bar[], pixel: number): Bar[] {
   const last = new Map(); // of each track
   for (const bar of bars) {
     const before = last.get(bar.track);
-    const alike = before?.of === bar.of && before.state === bar.state && bar.to - bar.from < pixel && before.narrow && bar.from - before.to < pixel;
+    const alike =
+      before?.of === bar.of &&
+      before.state === bar.state &&
+      bar.to - bar.from < pixel &&
+      before.narrow &&
+      bar.from - before.to < pixel;
     const crowded = before && bar.track === MOST_TRACKS - 1 && bar.from < before.to - 1e-6; // more at once than there are tracks
     if (alike || crowded) {
       before.number += bar.number;
@@ -188,13 +282,37 @@ function ticksOf(start: number, end: number, now: number) {
 
 // ---- What ran, from the answers of the history: bars of one run or of several short ones, none left out.
 
-export interface Kind {index: number, function: string, cell: string, job: number, state: string}
+export interface Kind {
+  index: number;
+  function: string;
+  cell: string;
+  job: number;
+  state: string;
+}
 
-export type LaneBars = {lane: number, bars: number[][]}[];
+export type LaneBars = { lane: number; bars: number[][] }[];
 
-export interface Answer {seq: number, origin: number, whole: boolean, grain_s: number, kinds: Kind[], lanes: Record<string, string>, ended: LaneBars, running: LaneBars, waiting: number[], waiting_from: number, waiting_step_s: number, hues: Record<string, number>}
+export interface Answer {
+  seq: number;
+  origin: number;
+  whole: boolean;
+  grain_s: number;
+  kinds: Kind[];
+  lanes: Record<string, string>;
+  ended: LaneBars;
+  running: LaneBars;
+  waiting: number[];
+  waiting_from: number;
+  waiting_step_s: number;
+  hues: Record<string, number>;
+}
 
-export interface PastRuns {since: number, whole: Answer, later: Answer | null, hues: Record<string, number>}
+export interface PastRuns {
+  since: number;
+  whole: Answer;
+  later: Answer | null;
+  hues: Record<string, number>;
+}
 
 const COARSE = 8; // times the grain of the whole: then everything is told anew
 
@@ -213,19 +331,38 @@ export function pastRows(past: PastRuns, snapshot: Snapshot, now: number): Row[]
   const rows = (answer: Answer, goOn: boolean) => {
     const kinds = new Map(answer.kinds.map((kind) => [kind.index, kind]));
     return (goOn ? answer.running : answer.ended).flatMap(({ lane, bars }) =>
-      bars.map((bar) => row(answer, laneIn(answer.lanes[lane], snapshot), bar, (kinds.get(bar[0]) as Kind), coloured, goOn, now)));
+      bars.map((bar) =>
+        row(answer, laneIn(answer.lanes[lane], snapshot), bar, kinds.get(bar[0]) as Kind, coloured, goOn, now),
+      ),
+    );
   };
   return [...rows(whole, false), ...(later ? rows(later, false) : []), ...rows(latest, true)];
 }
 
-function row(answer: Answer, lane: string, [, from, took, number = 1, shade = 0, waited = 0]: number[], kind: Kind, snapshot: Snapshot, goesOn: boolean, now: number): Row {
+function row(
+  answer: Answer,
+  lane: string,
+  [, from, took, number = 1, shade = 0, waited = 0]: number[],
+  kind: Kind,
+  snapshot: Snapshot,
+  goesOn: boolean,
+  now: number,
+): Row {
   const start = answer.origin + from / 1000;
   const ends = goesOn ? (snapshot.ended ? now : null) : start + took / 1000;
   const state = goesOn && snapshot.ended ? "ENDED_WITH_IT" : kind.state === "DEAD" ? "ENDED" : kind.state;
   return {
-    task_id: `${lane} ${kind.index} ${from} ${number} ${shade}`, lane, name: plain(kind.function) + (number < 0 ? " and others" : ""), state: number < 0 ? "" : state,
-    number: Math.abs(number), submitted_at: start - waited / 1000, started_at: start, finished_at: ends,
-    cell: cellWords(snapshot, kind), band: kind.job ? "" : plain(kind.cell).split(" ", 1)[0], colour: colourOf(snapshot, kind.function) + shade,
+    task_id: `${lane} ${kind.index} ${from} ${number} ${shade}`,
+    lane,
+    name: plain(kind.function) + (number < 0 ? " and others" : ""),
+    state: number < 0 ? "" : state,
+    number: Math.abs(number),
+    submitted_at: start - waited / 1000,
+    started_at: start,
+    finished_at: ends,
+    cell: cellWords(snapshot, kind),
+    band: kind.job ? "" : plain(kind.cell).split(" ", 1)[0],
+    colour: colourOf(snapshot, kind.function) + shade,
   };
 }
 
@@ -237,7 +374,11 @@ function laneIn(lane: string, snapshot: Snapshot) {
 // ---- How many tasks waited when, as steps.
 
 /** seconds since the left edge */
-export interface Depth {steps: {at: number, waiting: number}[], most: number, words: string}
+export interface Depth {
+  steps: { at: number; waiting: number }[];
+  most: number;
+  words: string;
+}
 
 /** From the rows of tasks. */
 export function depthOf(rows: Row[], start: number, end: number, now: number): Depth {
@@ -258,10 +399,12 @@ export function depthOf(rows: Row[], start: number, end: number, now: number): D
 
 /** From the means of the history: a later answer has the newest steps. */
 export function depthOfMeans({ whole, later }: PastRuns, start: number, end: number): Depth {
-  let steps: {at: number, waiting: number}[] = [];
+  let steps: { at: number; waiting: number }[] = [];
   for (const answer of later ? [whole, later] : [whole]) {
     steps = steps.filter((step) => step.at < answer.waiting_from - start);
-    answer.waiting.forEach((waiting, index) => steps.push({ at: answer.waiting_from + index * answer.waiting_step_s - start, waiting }));
+    answer.waiting.forEach((waiting, index) =>
+      steps.push({ at: answer.waiting_from + index * answer.waiting_step_s - start, waiting }),
+    );
   }
   const before = steps.filter((step) => step.at <= 0).pop();
   const shown = steps.filter((step) => step.at > 0 && step.at < end - start);
@@ -290,7 +433,14 @@ function eventsOf(row: TaskRow, now: number) {
   const events = [];
   const args = { task_id: row.task_id, cell: row.cell ?? "", state: row.state };
   const event = (group: string, lane: string, from: number, to: number) => ({
-    cat: row.kind ?? "task", name: plain(row.name), ph: "X", pid: group, tid: lane, ts: from * 1e6, dur: Math.max(0, to - from) * 1e6, args,
+    cat: row.kind ?? "task",
+    name: plain(row.name),
+    ph: "X",
+    pid: group,
+    tid: lane,
+    ts: from * 1e6,
+    dur: Math.max(0, to - from) * 1e6,
+    args,
   });
   if (row.submitted_at != null && row.finished_at == null && row.started_at == null) {
     events.push(event("waiting", "waiting", row.submitted_at, now));
@@ -310,7 +460,7 @@ function eventsOf(row: TaskRow, now: number) {
 
 const LEAST_S = 0.05; // there is nothing to be seen below it
 const LEAST_DRAG_PX = 6; // less is a click
-const drags: WeakMap<HTMLElement, {x: number, place: number}> = new WeakMap(); // a view's root -> where a drag has begun
+const drags: WeakMap<HTMLElement, { x: number; place: number }> = new WeakMap(); // a view's root -> where a drag has begun
 
 /** The range around a place of it, `by` times as long.
  * @param place from 0 to 1 */
@@ -327,7 +477,7 @@ export function movedBy({ from, to }: Range, share: number): Range {
 }
 
 /** What a key does; null for any other. */
-export function keyed(key: string, range: Range): {range: Range | null} | null {
+export function keyed(key: string, range: Range): { range: Range | null } | null {
   if (key === "+" || key === "=") return { range: zoomed(range, 0.5) };
   if (key === "-") return { range: zoomed(range, 2) };
   if (key === "ArrowLeft") return { range: movedBy(range, -0.2) };
@@ -337,15 +487,18 @@ export function keyed(key: string, range: Range): {range: Range | null} | null {
 
 /** The range that an event chooses, null for all of it; undefined if the event chooses none. Pointers choose where they are let go. */
 export function rangeOf(event: Event, root: HTMLElement, state: State, shown: Range): Range | null | undefined {
-  if (event.type === "keydown") return rangeOfKey((event as KeyboardEvent), shown);
-  const { clientX: x, button } = (event as PointerEvent);
+  if (event.type === "keydown") return rangeOfKey(event as KeyboardEvent, shown);
+  const { clientX: x, button } = event as PointerEvent;
   const svg = (event.target as Element).closest?.("svg.timeline");
-  if (event.type === "wheel") return svg ? rangeOfWheel((event as WheelEvent), placeOf(svg, x, state), shown) : undefined;
+  if (event.type === "wheel") return svg ? rangeOfWheel(event as WheelEvent, placeOf(svg, x, state), shown) : undefined;
   const began = drags.get(root);
   drags.delete(root);
-  if (event.type === "pointerdown") return void (svg && button === 0 && drags.set(root, { x, place: placeOf(svg, x, state) }));
+  if (event.type === "pointerdown")
+    return void (svg && button === 0 && drags.set(root, { x, place: placeOf(svg, x, state) }));
   const lanes = root.querySelector("svg.timeline"); // a drag may end beside it
-  return began && lanes && Math.abs(x - began.x) >= LEAST_DRAG_PX ? rangeOfDrag(began.place, placeOf(lanes, x, state), shown) : undefined;
+  return began && lanes && Math.abs(x - began.x) >= LEAST_DRAG_PX
+    ? rangeOfDrag(began.place, placeOf(lanes, x, state), shown)
+    : undefined;
 }
 
 function rangeOfKey(event: KeyboardEvent, shown: Range) {

@@ -19,17 +19,21 @@ export function curveShape(curve: Curve, checkpoints: CheckpointTick[]) {
   const height = isLog ? Math.log10 : (value: number) => value;
   const [bottom, top] = [height(low), height(high)];
   const x = (report: number) => round(LEFT + ((report - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT));
-  const y = (value: number) => round(TOP + (1 - (top > bottom ? (height(value) - bottom) / (top - bottom) : 0.5)) * (FLOOR - TOP - 6));
+  const y = (value: number) =>
+    round(TOP + (1 - (top > bottom ? (height(value) - bottom) / (top - bottom) : 0.5)) * (FLOOR - TOP - 6));
   const marks = checkpoints.filter(({ report }) => report >= first && report <= last);
   const best = marks.find((mark) => mark.best);
   const name = plain(curve.name);
   return {
-    name, isLog,
+    name,
+    isLog,
     last: reading(ys[ys.length - 1]),
     line: points.map(([report, value], index) => `${index ? "L" : "M"}${x(report)} ${y(value)}`).join(""),
     end: { x: x(last), y: y(ys[ys.length - 1]) },
     levels: (isLog ? logTicks(low, high) : ticks(low, high)).map((value) => ({ y: y(value), label: reading(value) })),
-    reports: ticks(first, last).filter(Number.isInteger).map((value) => ({ x: x(value), label: String(value) })),
+    reports: ticks(first, last)
+      .filter(Number.isInteger)
+      .map((value) => ({ x: x(value), label: String(value) })),
     marks: marks.map(({ report }) => x(report)),
     best: best ? x(best.report) : null,
     words: [
@@ -37,7 +41,9 @@ export function curveShape(curve: Curve, checkpoints: CheckpointTick[]) {
       `between ${reading(low)} and ${reading(high)}${isLog ? " on a logarithmic axis" : ""}`,
       marks.length ? count(marks.length, "checkpoint") : "",
       best ? `the best one at report ${best.report}` : "",
-    ].filter(Boolean).join(", "),
+    ]
+      .filter(Boolean)
+      .join(", "),
   };
 }
 
@@ -51,11 +57,49 @@ function round(number: number) {
 
 export function drawCurves(curves: CurveShape[], colour: number) {
   if (!curves.length) return null;
-  return <div class="curves" key="curves">{curves.map((curve) => drawCurve(curve, colour))}</div>;
+  return (
+    <div class="curves" key="curves">
+      {curves.map((curve) => drawCurve(curve, colour))}
+    </div>
+  );
 }
 
 function drawCurve(curve: CurveShape, colour: number) {
-  return <figure key={curve.name} class="curve"><figcaption class="line"><span class="name cut" title={curve.name}>{curve.name}</span>{curve.isLog && <span class="quiet small">log scale</span>}<span class="last">{curve.last}</span></figcaption><svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={curve.words}>{curve.levels.map(({ y, label }) => <g key={label}><path d={`M${LEFT} ${y}H${WIDTH}`} class="level" /><text x={LEFT - 5} y={y + 4} text-anchor="end">{label}</text></g>)}{curve.reports.map(({ x, label }) => <text key={`at ${label}`} x={x} y={HEIGHT - 5} text-anchor="middle">{label}</text>)}{curve.marks.length > 0 && <path class="marks" d={curve.marks.map((x) => `M${x} ${FLOOR}v-6`).join("")} />}{curve.best != null && <path class="best" d={`M${curve.best} ${FLOOR}V14`} />}{curve.best != null && <text class="star" x={curve.best} y={11} text-anchor="middle">★</text>}<path class={`curve-line c${colour}`} d={curve.line} /><circle class={`curve-end c${colour}`} cx={curve.end.x} cy={curve.end.y} r={2.5} /></svg></figure>;
+  return (
+    <figure key={curve.name} class="curve">
+      <figcaption class="line">
+        <span class="name cut" title={curve.name}>
+          {curve.name}
+        </span>
+        {curve.isLog && <span class="quiet small">log scale</span>}
+        <span class="last">{curve.last}</span>
+      </figcaption>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={curve.words}>
+        {curve.levels.map(({ y, label }) => (
+          <g key={label}>
+            <path d={`M${LEFT} ${y}H${WIDTH}`} class="level" />
+            <text x={LEFT - 5} y={y + 4} text-anchor="end">
+              {label}
+            </text>
+          </g>
+        ))}
+        {curve.reports.map(({ x, label }) => (
+          <text key={`at ${label}`} x={x} y={HEIGHT - 5} text-anchor="middle">
+            {label}
+          </text>
+        ))}
+        {curve.marks.length > 0 && <path class="marks" d={curve.marks.map((x) => `M${x} ${FLOOR}v-6`).join("")} />}
+        {curve.best != null && <path class="best" d={`M${curve.best} ${FLOOR}V14`} />}
+        {curve.best != null && (
+          <text class="star" x={curve.best} y={11} text-anchor="middle">
+            ★
+          </text>
+        )}
+        <path class={`curve-line c${colour}`} d={curve.line} />
+        <circle class={`curve-end c${colour}`} cx={curve.end.x} cy={curve.end.y} r={2.5} />
+      </svg>
+    </figure>
+  );
 }
 
 // ---- Axes: round numbers within bounds, and how a reading is written. The same as nbaccel/notebook/curves.py.
@@ -70,7 +114,8 @@ export function ticks(low: number, high: number, count: number = 4) {
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = power * ([1, 2, 5, 10].find((each) => power * each >= rough * 0.999) ?? 10);
   const places = [];
-  for (let place = Math.ceil(low / step - 1e-9); place <= Math.floor(high / step + 1e-9); place++) places.push(Number((place * step).toPrecision(12)));
+  for (let place = Math.ceil(low / step - 1e-9); place <= Math.floor(high / step + 1e-9); place++)
+    places.push(Number((place * step).toPrecision(12)));
   return places;
 }
 
@@ -82,7 +127,9 @@ export function logTicks(low: number, high: number) {
   for (let power = first; power <= last; power += step) powers.push(10 ** power);
   if (powers.length > 2) return powers;
   const near = powers.length ? [powers[0] / 10, ...powers] : [10 ** last];
-  return near.flatMap((power) => [power, 3 * power]).filter((each) => each >= low * (1 - 1e-9) && each <= high * (1 + 1e-9));
+  return near
+    .flatMap((power) => [power, 3 * power])
+    .filter((each) => each >= low * (1 - 1e-9) && each <= high * (1 + 1e-9));
 }
 
 /** A loss falls fast and then slowly, so its axis is logarithmic sooner. */

@@ -10,7 +10,13 @@ import { STEPS, STOPS, head } from "./runs";
 import { drawTrials, shortTrial, type About } from "./trials";
 import type { Experiment, Given } from "./types";
 
-const EXPERIMENT_SIGNS: Record<string, string> = { running: "●", stopping: "●", finished: "✓", stopped: "⊘", failed: "✕" };
+const EXPERIMENT_SIGNS: Record<string, string> = {
+  running: "●",
+  stopping: "●",
+  finished: "✓",
+  stopped: "⊘",
+  failed: "✕",
+};
 const MOST_PARAMETERS = 4; // of the best trial, in one line
 
 export function goesOn(experiment: Experiment) {
@@ -37,7 +43,9 @@ export function experimentView(experiment: Experiment, now: number, ended: boole
     why: plain(experiment.why),
     path: plain(experiment.path),
     goOn: underWay || state === "finished" ? "" : `tune.Tuner.restore(${JSON.stringify(experiment.path)}, trainable)`,
-    stop: underWay ? { label: STOPS[step], about: STEPS[step], order: `${experiment.id}/${experiment.stops ?? 0}` } : null,
+    stop: underWay
+      ? { label: STOPS[step], about: STEPS[step], order: `${experiment.id}/${experiment.stops ?? 0}` }
+      : null,
   };
 }
 
@@ -49,7 +57,9 @@ export function trialWords(experiment: Experiment) {
   const runs = goesOn(experiment) ? "running" : "interrupted";
   const ended = ["done", "stopped", "error"].reduce((sum, state) => sum + (counts[state] ?? 0), 0);
   const said = total == null ? `${count(ended, "trial")} ended` : `${ended} of ${count(total, "trial")} ended`;
-  return [said, counts.running ? `${counts.running} ${runs}` : "", counts.error ? `${counts.error} failed` : ""].filter(Boolean).join(" · ");
+  return [said, counts.running ? `${counts.running} ${runs}` : "", counts.error ? `${counts.error} failed` : ""]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** "loss 0.0312 with lr 0.01, layers 2". */
@@ -69,7 +79,13 @@ export function openExperiments({ experiments = [] }: Given, state: State): stri
   return experiments.map(({ id }) => id).filter((id) => first.has(id) !== state.open.has(id));
 }
 
-export function drawExperiments(given: Given, now: number, ended: boolean, state: State, snapshot: Snapshot | undefined) {
+export function drawExperiments(
+  given: Given,
+  now: number,
+  ended: boolean,
+  state: State,
+  snapshot: Snapshot | undefined,
+) {
   const experiments = given.experiments ?? [];
   if (!experiments.length) return [];
   const open = new Set(openExperiments(given, state));
@@ -77,26 +93,63 @@ export function drawExperiments(given: Given, now: number, ended: boolean, state
   const rows = experiments.map((experiment) => {
     const view = experimentView(experiment, now, ended);
     const isOpen = open.has(view.id);
-    const name = <button type="button" class="opens" data-act="group" data-function={view.id} aria-expanded={isOpen}><span aria-hidden="true">{isOpen ? "▾ " : "▸ "}</span>{nameOf(view.name)}</button>;
-    return <li key={view.id}>{head(view, state, name, !isOpen)}{isOpen && <div class="run">{trialDetails({ view, experiment, state, now, whys })}</div>}</li>;
+    const name = (
+      <button type="button" class="opens" data-act="group" data-function={view.id} aria-expanded={isOpen}>
+        <span aria-hidden="true">{isOpen ? "▾ " : "▸ "}</span>
+        {nameOf(view.name)}
+      </button>
+    );
+    return (
+      <li key={view.id}>
+        {head(view, state, name, !isOpen)}
+        {isOpen && <div class="run">{trialDetails({ view, experiment, state, now, whys })}</div>}
+      </li>
+    );
   });
-  return [<ul class="runs" key="experiments" aria-label="Experiments">{rows}</ul>];
+  return [
+    <ul class="runs" key="experiments" aria-label="Experiments">
+      {rows}
+    </ul>,
+  ];
 }
 
 /** One experiment with all that is known of it, for its own card. */
-export function drawExperiment(experiment: Experiment, now: number, ended: boolean, state: State, snapshot: Snapshot | undefined) {
+export function drawExperiment(
+  experiment: Experiment,
+  now: number,
+  ended: boolean,
+  state: State,
+  snapshot: Snapshot | undefined,
+) {
   const view = experimentView(experiment, now, ended);
-  return [head(view, state, nameOf(view.name), false), <div class="run" key="run">{trialDetails({ view, experiment, state, now, whys: waitsOf(snapshot) })}</div>];
+  return [
+    head(view, state, nameOf(view.name), false),
+    <div class="run" key="run">
+      {trialDetails({ view, experiment, state, now, whys: waitsOf(snapshot) })}
+    </div>,
+  ];
 }
 
 function trialDetails(about: About) {
   const { view, state } = about;
   const failed = view.state === "failed";
   return [
-    view.why && <p key="why" class={failed ? "attention" : ""}>{failed && <strong><span aria-hidden="true">{"⚠ "}</span>{"Attention: "}</strong>}{view.why}</p>,
+    view.why && (
+      <p key="why" class={failed ? "attention" : ""}>
+        {failed && (
+          <strong>
+            <span aria-hidden="true">{"⚠ "}</span>
+            {"Attention: "}
+          </strong>
+        )}
+        {view.why}
+      </p>
+    ),
     view.best && <p key="best">{`best: ${view.best} (trial ${shortTrial(about.experiment.best?.id ?? "")})`}</p>,
     ...drawTrials(about, state.past[`rows/${view.id}`]?.data ?? null),
-    <p key="path" class="quiet path">{view.path}</p>,
+    <p key="path" class="quiet path">
+      {view.path}
+    </p>,
     view.goOn && empty("Go on:", view.goOn),
   ];
 }

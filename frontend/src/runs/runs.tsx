@@ -15,12 +15,20 @@ import type { Given, RankDot, Run } from "./types";
 
 /** @param sent the published records, by their kinds */
 export function viewOfRuns(sent: any): DrawRuns {
-  const given: Given = { runs: inOrder(sent.runs, isUnderWay), experiments: inOrder(sent.experiments, goesOn), served: inOrder(sent.served, isServed) };
+  const given: Given = {
+    runs: inOrder(sent.runs, isUnderWay),
+    experiments: inOrder(sent.experiments, goesOn),
+    served: inOrder(sent.served, isServed),
+  };
   const style = <style key="look of runs">{RUNS_STYLE}</style>;
   const view: DrawRuns = (now, ended, snapshot) => ({
     tabs: tabsOf(given, ended),
     views: {
-      runs: (state) => [style, ...drawExperiments(given, now, ended, state, snapshot), ...drawRuns(given, now, ended, state)],
+      runs: (state) => [
+        style,
+        ...drawExperiments(given, now, ended, state, snapshot),
+        ...drawRuns(given, now, ended, state),
+      ],
       serving: (state) => [style, ...drawServed(given, now, ended, state)],
     },
     brief(state) {
@@ -28,27 +36,37 @@ export function viewOfRuns(sent: any): DrawRuns {
       return lines.length ? [style, ...lines] : [];
     },
     only(state) {
-      const [run, experiment] = [given.runs.find(({ id }) => id === state.only), given.experiments?.find(({ id }) => id === state.only)];
+      const [run, experiment] = [
+        given.runs.find(({ id }) => id === state.only),
+        given.experiments?.find(({ id }) => id === state.only),
+      ];
       const served = given.served?.find(({ id }) => id === state.only);
       if (run) return [style, ...drawOneRun(run, now, ended, state)];
       if (served) return [style, ...drawOneServed(served, now, ended, state)];
       return experiment ? [style, ...drawExperiment(experiment, now, ended, state, snapshot)] : [];
     },
   });
-  view.open = (state) => (state.only ? (given.experiments ?? []).map(({ id }) => id).filter((id) => id === state.only) : openExperiments(given, state));
+  view.open = (state) =>
+    state.only
+      ? (given.experiments ?? []).map(({ id }) => id).filter((id) => id === state.only)
+      : openExperiments(given, state);
   return view;
 }
 
 /** Those under way first, then the latest. */
 function inOrder(records: any[] | undefined = [], isActive: (record: any) => boolean) {
-  return [...records].sort((a, b) => Number(isActive(b)) - Number(isActive(a)) || (b.started_at ?? 0) - (a.started_at ?? 0));
+  return [...records].sort(
+    (a, b) => Number(isActive(b)) - Number(isActive(a)) || (b.started_at ?? 0) - (a.started_at ?? 0),
+  );
 }
 
 /** The tabs of what there is. */
 function tabsOf({ runs, experiments = [], served = [] }: Given, ended: boolean) {
   const tab = (id: string, label: string, active: number) => ({ id, label, badge: ended ? 0 : active, urgent: false });
   return [
-    ...(runs.length || experiments.length ? [tab("runs", "Runs", runs.filter(isUnderWay).length + experiments.filter(goesOn).length)] : []),
+    ...(runs.length || experiments.length
+      ? [tab("runs", "Runs", runs.filter(isUnderWay).length + experiments.filter(goesOn).length)]
+      : []),
     ...(served.length ? [tab("serving", "Serving", served.filter(isServed).length)] : []),
   ];
 }
@@ -65,54 +83,119 @@ export function drawRuns(given: Given, now: number, ended: boolean, state: State
     return drawRun(view, state, first.has(run.id) !== state.open.has(view.id));
   });
   return [
-    rows.length > 0 && <ul class="runs" key="runs" aria-label="Training runs">{rows}</ul>,
+    rows.length > 0 && (
+      <ul class="runs" key="runs" aria-label="Training runs">
+        {rows}
+      </ul>
+    ),
   ];
 }
 
 /** One run with all that is known of it, for its own card. */
 export function drawOneRun(given: Run, now: number, ended: boolean, state: State) {
   const run = runView(given, now, ended);
-  return [head(run, state, nameOf(run.name), false), <div class="run" key="run">{details(run)}</div>];
+  return [
+    head(run, state, nameOf(run.name), false),
+    <div class="run" key="run">
+      {details(run)}
+    </div>,
+  ];
 }
 
 /** The runs, experiments and applications under way, each in a line. */
 export function drawBrief(given: Given, now: number, ended: boolean, state: State) {
   if (ended) return [];
-  const experiments = (given.experiments ?? []).filter(goesOn).map((experiment) => experimentView(experiment, now, false));
+  const experiments = (given.experiments ?? [])
+    .filter(goesOn)
+    .map((experiment) => experimentView(experiment, now, false));
   const served = (given.served ?? []).filter(isServed).map((each) => servedView(each, now, false));
   const runs = [...experiments, ...given.runs.filter(isUnderWay).map((run) => runView(run, now, false)), ...served];
   if (!runs.length) return [];
-  return [<ul class="runs" key="runs" aria-label={served.length ? "Runs and applications under way" : "Runs under way"}>{runs.map((run) => <li key={run.id}>{head(run, state, nameOf(run.name), true)}</li>)}</ul>];
+  return [
+    <ul class="runs" key="runs" aria-label={served.length ? "Runs and applications under way" : "Runs under way"}>
+      {runs.map((run) => (
+        <li key={run.id}>{head(run, state, nameOf(run.name), true)}</li>
+      ))}
+    </ul>,
+  ];
 }
 
 function drawRun(run: RunView, state: State, open: boolean) {
-  const name = <button type="button" class="opens" data-act="group" data-function={run.id} aria-expanded={open}><span aria-hidden="true">{open ? "▾ " : "▸ "}</span>{nameOf(run.name)}</button>;
-  return <li key={run.id}>{head(run, state, name, !open)}{open && <div class="run">{details(run)}</div>}</li>;
+  const name = (
+    <button type="button" class="opens" data-act="group" data-function={run.id} aria-expanded={open}>
+      <span aria-hidden="true">{open ? "▾ " : "▸ "}</span>
+      {nameOf(run.name)}
+    </button>
+  );
+  return (
+    <li key={run.id}>
+      {head(run, state, name, !open)}
+      {open && <div class="run">{details(run)}</div>}
+    </li>
+  );
 }
 
 function details(run: RunView) {
   return [
-    run.why && <p key="why" class={run.state === "failed" ? "attention" : ""}>{run.state === "failed" && <strong><span aria-hidden="true">{"⚠ "}</span>{"Attention: "}</strong>}{run.why}</p>,
+    run.why && (
+      <p key="why" class={run.state === "failed" ? "attention" : ""}>
+        {run.state === "failed" && (
+          <strong>
+            <span aria-hidden="true">{"⚠ "}</span>
+            {"Attention: "}
+          </strong>
+        )}
+        {run.why}
+      </p>
+    ),
     run.gang && <p key="gang">{run.gang}</p>,
-    run.ranks.length > 0 && <ul key="ranks" class="ranks" aria-label={`Ranks: ${run.rankCounts}`}>{run.ranks.map(drawRank)}</ul>,
+    run.ranks.length > 0 && (
+      <ul key="ranks" class="ranks" aria-label={`Ranks: ${run.rankCounts}`}>
+        {run.ranks.map(drawRank)}
+      </ul>
+    ),
     drawCurves(run.curves, run.colour),
     run.checkpoints && <p key="checkpoints">{run.marked ? `${run.checkpoints}, marked ★` : run.checkpoints}</p>,
     run.load && empty(run.loads, run.load),
-    <p key="path" class="quiet path">{run.path}</p>,
-    run.resume && <p key="resume" class="quiet">{run.resume}</p>,
+    <p key="path" class="quiet path">
+      {run.path}
+    </p>,
+    run.resume && (
+      <p key="resume" class="quiet">
+        {run.resume}
+      </p>
+    ),
   ];
 }
 
 function drawRank(rank: RankView) {
   const own = rank.state === "running" ? ` ink c${rank.colour}` : "";
-  return <li key={String(rank.rank)} title={rank.title} class={`state ${rank.state}`}><span class="unseen">{"rank "}</span>{String(rank.rank)}{" "}<span class={`sign${own}`} aria-hidden="true">{rank.sign}</span><span class="unseen">{` ${rank.state}`}</span></li>;
+  return (
+    <li key={String(rank.rank)} title={rank.title} class={`state ${rank.state}`}>
+      <span class="unseen">{"rank "}</span>
+      {String(rank.rank)}{" "}
+      <span class={`sign${own}`} aria-hidden="true">
+        {rank.sign}
+      </span>
+      <span class="unseen">{` ${rank.state}`}</span>
+    </li>
+  );
 }
 
 // ---- From a run's record to everything that is drawn of it: a pure function. Its words are those of
 // nbaccel/views/run_snapshot.py and nbaccel/notebook/run_card.py; a test compares them.
 
 const UNDER_WAY = ["waiting", "running", "stopping", "restarting"];
-const SIGNS: Record<string, string> = { waiting: "◌", restarting: "◌", running: "●", stopping: "●", finished: "✓", returned: "✓", stopped: "⊘", failed: "✕" };
+const SIGNS: Record<string, string> = {
+  waiting: "◌",
+  restarting: "◌",
+  running: "●",
+  stopping: "●",
+  finished: "✓",
+  returned: "✓",
+  stopped: "⊘",
+  failed: "✕",
+};
 const METRICS = 4; // of a run that is shown in one line
 
 export function isUnderWay(run: Run) {
@@ -180,7 +263,8 @@ function rankView(rank: RankDot, run: Run) {
 export function gangWords(run: Run) {
   const held: Record<string, string[]> = {};
   for (const rank of run.ranks ?? []) {
-    for (const [resource, ids] of Object.entries(rank.devices ?? {})) held[resource] = [...new Set([...(held[resource] ?? []), ...ids])];
+    for (const [resource, ids] of Object.entries(rank.devices ?? {}))
+      held[resource] = [...new Set([...(held[resource] ?? []), ...ids])];
   }
   const workers = count(Math.max(run.workers ?? 0, (run.ranks ?? []).length), "worker");
   const devices = deviceWords(held);
@@ -191,7 +275,11 @@ export function gangWords(run: Run) {
 /** "3 of 10 epochs · about 2 min 05 s left · 7 reports". */
 export function progressWords(run: Run) {
   const known = run.epochs != null && run.epochs_done != null;
-  const epoch = known ? `${amount(run.epochs_done ?? 0)} of ${count(run.epochs ?? 0, "epoch")}` : run.epoch == null ? "" : `epoch ${amount(run.epoch)}`;
+  const epoch = known
+    ? `${amount(run.epochs_done ?? 0)} of ${count(run.epochs ?? 0, "epoch")}`
+    : run.epoch == null
+      ? ""
+      : `epoch ${amount(run.epoch)}`;
   const left = run.left_s != null && isUnderWay(run) ? `about ${age(run.left_s)} left` : "";
   return [epoch, left, run.reports ? count(run.reports, "report") : "no report yet"].filter(Boolean).join(" · ");
 }
@@ -202,7 +290,10 @@ export function timeWords(run: Run, now: number) {
 
 /** "loss 0.3173, accuracy 0.94". */
 export function metricWords(run: Run) {
-  return (run.curves ?? []).slice(0, METRICS).map(({ name, points }) => `${plain(name)} ${reading(points[points.length - 1][1])}`).join(", ");
+  return (run.curves ?? [])
+    .slice(0, METRICS)
+    .map(({ name, points }) => `${plain(name)} ${reading(points[points.length - 1][1])}`)
+    .join(", ");
 }
 
 /** "3 checkpoints, best checkpoint_000004"; the newest one, if no score says which is best. */
@@ -228,21 +319,46 @@ function resumeWords(run: Run, state: string) {
 
 // ---- The line of a run or of an experiment: its name, state and facts, and what stops it.
 
-export type Headed = Stoppable & {state: string, sign: string, colour: number, time: string, progress: string, metrics: string};
+export type Headed = Stoppable & {
+  state: string;
+  sign: string;
+  colour: number;
+  time: string;
+  progress: string;
+  metrics: string;
+};
 
 export function head(run: Headed, state: State, name: Shape, brief: boolean) {
   const facts = [run.owner, run.time, run.progress, brief && run.metrics].filter(Boolean).join(" · ");
-  return <div class="line head" key="head">{name}{stateOf(run)}<span class="facts quiet">{facts}</span>{stopButton(run, state)}</div>;
+  return (
+    <div class="line head" key="head">
+      {name}
+      {stateOf(run)}
+      <span class="facts quiet">{facts}</span>
+      {stopButton(run, state)}
+    </div>
+  );
 }
 
-function stateOf({ state, sign, colour }: {state: string, sign: string, colour: number}) {
+function stateOf({ state, sign, colour }: { state: string; sign: string; colour: number }) {
   const own = ["running", "serving"].includes(state) ? ` ink c${colour}` : "";
-  return <span class={`nowrap state ${state}`}><span class={`sign${own}`} aria-hidden="true">{sign}</span>{` ${state}`}</span>;
+  return (
+    <span class={`nowrap state ${state}`}>
+      <span class={`sign${own}`} aria-hidden="true">
+        {sign}
+      </span>
+      {` ${state}`}
+    </span>
+  );
 }
 
 // ---- What takes one step down the ladder: of a run, an experiment or a trial.
 
-export interface Stoppable {name: string, owner: string, stop: {label: string, about: string, order: string} | null}
+export interface Stoppable {
+  name: string;
+  owner: string;
+  stop: { label: string; about: string; order: string } | null;
+}
 
 export const STOPS = ["Stop", "Interrupt", "Kill"]; // the steps of the ladder
 export const STEPS = ["after its next report", "now, with KeyboardInterrupt", "at once, by ending its processes"];
@@ -252,11 +368,36 @@ export function stopButton(run: Stoppable, state: State) {
   if (!run.stop) return null;
   const { label, about, order } = run.stop;
   const data = { "data-id": order, "data-name": run.name };
-  if (state.asked.has(order)) return button("asked…", { ...data, class: "aside", "aria-label": `${label} ${run.name}`, disabled: true });
+  if (state.asked.has(order))
+    return button("asked…", { ...data, class: "aside", "aria-label": `${label} ${run.name}`, disabled: true });
   const title = `${label} ${run.name} ${about}`;
-  if (!run.owner) return button(label, { ...data, class: "aside", "data-act": "cancel-run", "aria-label": `${label} ${run.name}`, title });
+  if (!run.owner)
+    return button(label, {
+      ...data,
+      class: "aside",
+      "data-act": "cancel-run",
+      "aria-label": `${label} ${run.name}`,
+      title,
+    });
   if (state.doubted !== order) {
-    return button(`${label}…`, { ...data, class: "aside", "data-act": "doubt", "data-owner": run.owner, "aria-label": `${label} ${run.name} of ${run.owner}`, title });
+    return button(`${label}…`, {
+      ...data,
+      class: "aside",
+      "data-act": "doubt",
+      "data-owner": run.owner,
+      "aria-label": `${label} ${run.name} of ${run.owner}`,
+      title,
+    });
   }
-  return <span class="ask nowrap aside">{button("Keep", { ...data, "data-act": "keep", "aria-label": `Keep ${run.name} of ${run.owner}` })}{" "}{button(`${label} it`, { ...data, "data-act": "cancel-run", class: "urgent", "aria-label": `${label} it: ${run.name} of ${run.owner}` })}</span>;
+  return (
+    <span class="ask nowrap aside">
+      {button("Keep", { ...data, "data-act": "keep", "aria-label": `Keep ${run.name} of ${run.owner}` })}{" "}
+      {button(`${label} it`, {
+        ...data,
+        "data-act": "cancel-run",
+        class: "urgent",
+        "aria-label": `${label} it: ${run.name} of ${run.owner}`,
+      })}
+    </span>
+  );
 }

@@ -7,7 +7,14 @@ import { age, count, plain } from "../model/words";
 import { head } from "./runs";
 import type { Given, Served, ServedDeployment, ServedReplica } from "./types";
 
-const SIGNS_OF_SERVED: Record<string, string> = { serving: "●", deploying: "◌", unhealthy: "⚠", failed: "✕", ending: "●", ended: "–" };
+const SIGNS_OF_SERVED: Record<string, string> = {
+  serving: "●",
+  deploying: "◌",
+  unhealthy: "⚠",
+  failed: "✕",
+  ending: "●",
+  ended: "–",
+};
 const MOST_PLACES = 8; // of replicas, in one line
 
 export function isServed(served: Served) {
@@ -41,10 +48,17 @@ export function servedView(served: Served, now: number, ended: boolean) {
       replicas: (each.replicas ?? []).map((row) => replicaView(row, now)),
       blocked: plain((each.replicas ?? []).find((row) => row.blocked)?.blocked),
     })),
-    errors: (served.deployments ?? []).filter(({ error }) => error).map(({ name, error }) => ({
-      name: plain(name), words: `${plain(error?.type)}: ${plain((error?.message ?? "").split("\n")[0]).slice(0, 200)}`, ago: age(now - (error?.time ?? now)), traceback: error?.traceback ?? "",
-    })),
-    stop: underWay ? { label: "Stop", about: "after what it has under way", order: `${served.id}/${served.stops ?? 0}` } : null,
+    errors: (served.deployments ?? [])
+      .filter(({ error }) => error)
+      .map(({ name, error }) => ({
+        name: plain(name),
+        words: `${plain(error?.type)}: ${plain((error?.message ?? "").split("\n")[0]).slice(0, 200)}`,
+        ago: age(now - (error?.time ?? now)),
+        traceback: error?.traceback ?? "",
+      })),
+    stop: underWay
+      ? { label: "Stop", about: "after what it has under way", order: `${served.id}/${served.stops ?? 0}` }
+      : null,
   };
 }
 
@@ -78,8 +92,11 @@ export function requestWords({ state, requests = 0, per_s = 0, p50_s, p95_s, que
   if (!requests) return "";
   const broken = failed ? `${failed} failed` : "";
   if (state === "ended") return [count(requests, "request"), broken].filter(Boolean).join(" · ");
-  const time = (name: string, seconds: number | undefined) => (seconds == null ? "" : `${name} ≤ ${short(1000 * seconds)} ms`);
-  return [`${short(per_s)} requests/s`, time("p50", p50_s), time("p95", p95_s), queued ? `queue ${queued}` : "", broken].filter(Boolean).join(" · ");
+  const time = (name: string, seconds: number | undefined) =>
+    seconds == null ? "" : `${name} ≤ ${short(1000 * seconds)} ms`;
+  return [`${short(per_s)} requests/s`, time("p50", p50_s), time("p95", p95_s), queued ? `queue ${queued}` : "", broken]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** Three digits, as Python's `:.3g` writes numbers of this size. */
@@ -91,7 +108,10 @@ function short(value: number) {
 export function deploymentWords(deployment: ServedDeployment) {
   const { wanted, replicas = [], most_each = 0, share = "", batch = 0, batch_limit = 0 } = deployment;
   const serving = servingOf(deployment);
-  const places = replicas.filter(({ state }) => state === "RUNNING").map(placeOfReplica).slice(0, MOST_PLACES);
+  const places = replicas
+    .filter(({ state }) => state === "RUNNING")
+    .map(placeOfReplica)
+    .slice(0, MOST_PLACES);
   const left = serving - places.length;
   const where = [...places, ...(left > 0 && places.length ? [`and ${left} more`] : [])].join(", ");
   return [
@@ -99,12 +119,16 @@ export function deploymentWords(deployment: ServedDeployment) {
     share && places.length ? `${share} on ${where}` : where,
     most_each ? `max ${most_each} each` : "",
     batch ? `batch ${Number(batch.toPrecision(2))} of ${batch_limit}` : "",
-  ].filter(Boolean).join(" · ");
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** "GPU 0", "CPU", "CPU (cpu, blocked)". */
 export function placeOfReplica({ devices = {}, fallback = "", blocked = "" }: ServedReplica) {
-  const held = Object.entries(devices).filter(([, ids]) => ids.length).map(([name, ids]) => `${plain(name)} ${ids.join(",")}`);
+  const held = Object.entries(devices)
+    .filter(([, ids]) => ids.length)
+    .map(([name, ids]) => `${plain(name)} ${ids.join(",")}`);
   const marks = [plain(fallback), blocked ? "blocked" : ""].filter(Boolean).join(", ");
   return (held.join(" ") || "CPU") + (marks && ` (${marks})`);
 }
@@ -121,35 +145,103 @@ const OPEN_SERVED = 3;
 export function drawServed({ served = [] }: Given, now: number, ended: boolean, state: State) {
   const rows = served.map((each, index) => {
     const view = servedView(each, now, ended);
-    const open = (index < OPEN_SERVED) !== state.open.has(view.id);
-    const name = <button type="button" class="opens" data-act="group" data-function={view.id} aria-expanded={open}><span aria-hidden="true">{open ? "▾ " : "▸ "}</span>{nameOf(view.name)}</button>;
-    return <li key={view.id}>{head(view, state, name, true)}{open && <div class="run">{servedDetails(view)}</div>}</li>;
+    const open = index < OPEN_SERVED !== state.open.has(view.id);
+    const name = (
+      <button type="button" class="opens" data-act="group" data-function={view.id} aria-expanded={open}>
+        <span aria-hidden="true">{open ? "▾ " : "▸ "}</span>
+        {nameOf(view.name)}
+      </button>
+    );
+    return (
+      <li key={view.id}>
+        {head(view, state, name, true)}
+        {open && <div class="run">{servedDetails(view)}</div>}
+      </li>
+    );
   });
-  return [<ul class="runs" key="served" aria-label="Applications">{rows}</ul>];
+  return [
+    <ul class="runs" key="served" aria-label="Applications">
+      {rows}
+    </ul>,
+  ];
 }
 
 /** One application with all that is known of it, for its own card. */
 export function drawOneServed(served: Served, now: number, ended: boolean, state: State) {
   const view = servedView(served, now, ended);
-  return [head(view, state, nameOf(view.name), true), <div class="run" key="run">{servedDetails(view)}</div>];
+  return [
+    head(view, state, nameOf(view.name), true),
+    <div class="run" key="run">
+      {servedDetails(view)}
+    </div>,
+  ];
 }
 
 function servedDetails(view: ServedView) {
   return [
-    view.why && <p key="why" class={view.state === "failed" ? "attention" : ""}>{view.state === "failed" && <strong><span aria-hidden="true">{"⚠ "}</span>{"Attention: "}</strong>}{view.why}</p>,
-    view.url && view.curl && <p key="url"><a href={view.url} target="_blank" rel="noopener">{view.url}</a>{" "}<code class="quiet">{view.curl}</code>{" "}{copyButton(view)}</p>,
+    view.why && (
+      <p key="why" class={view.state === "failed" ? "attention" : ""}>
+        {view.state === "failed" && (
+          <strong>
+            <span aria-hidden="true">{"⚠ "}</span>
+            {"Attention: "}
+          </strong>
+        )}
+        {view.why}
+      </p>
+    ),
+    view.url && view.curl && (
+      <p key="url">
+        <a href={view.url} target="_blank" rel="noopener">
+          {view.url}
+        </a>{" "}
+        <code class="quiet">{view.curl}</code> {copyButton(view)}
+      </p>
+    ),
     ...view.deployments.map((each) => deployment(each)),
-    ...view.errors.map(({ name, words, ago, traceback }) => <details key={`error ${name}`}><summary><span class="state failed">{"✕ "}</span>{`last error of ${name}, ${ago} ago: ${words}`}</summary><pre class="quiet">{traceback}</pre></details>),
+    ...view.errors.map(({ name, words, ago, traceback }) => (
+      <details key={`error ${name}`}>
+        <summary>
+          <span class="state failed">{"✕ "}</span>
+          {`last error of ${name}, ${ago} ago: ${words}`}
+        </summary>
+        <pre class="quiet">{traceback}</pre>
+      </details>
+    )),
   ];
 }
 
 /** A token is in no record: the kernel that serves gives the line with it. */
 function copyButton({ id, name, owner, curl, asksToken }: ServedView) {
   const label = `Copy curl of ${name}`;
-  if (!asksToken) return button("Copy curl", { "aria-label": label, "data-act": "copy", "data-text": curl, "data-name": "the line" });
+  if (!asksToken)
+    return button("Copy curl", { "aria-label": label, "data-act": "copy", "data-text": curl, "data-name": "the line" });
   return !owner && button("Copy curl", { "aria-label": label, "data-act": "curl", "data-id": id, "data-name": name });
 }
 
 function deployment({ name, words, why, replicas, blocked }: ServedView["deployments"][number]) {
-  return <div key={`of ${name}`}><p><strong>{name}</strong>{` ${words}`}</p>{why && <p class="quiet">{`◌ ${why}`}</p>}{replicas.length > 0 && table(`Replicas of ${name}`, COLUMNS, replicas.map(({ id, place, state, underWay, pid, age }) => <tr key={id}>{cell(place)}{cell(state)}{cell(underWay)}{cell(pid == null ? "" : `pid ${pid}`)}{cell(age)}</tr>))}{blocked && <pre class="quiet">{blocked}</pre>}</div>;
+  return (
+    <div key={`of ${name}`}>
+      <p>
+        <strong>{name}</strong>
+        {` ${words}`}
+      </p>
+      {why && <p class="quiet">{`◌ ${why}`}</p>}
+      {replicas.length > 0 &&
+        table(
+          `Replicas of ${name}`,
+          COLUMNS,
+          replicas.map(({ id, place, state, underWay, pid, age }) => (
+            <tr key={id}>
+              {cell(place)}
+              {cell(state)}
+              {cell(underWay)}
+              {cell(pid == null ? "" : `pid ${pid}`)}
+              {cell(age)}
+            </tr>
+          )),
+        )}
+      {blocked && <pre class="quiet">{blocked}</pre>}
+    </div>
+  );
 }

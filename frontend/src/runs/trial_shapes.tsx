@@ -6,7 +6,11 @@ import { isLogarithmic, logTicks, reading, ticks } from "./curves";
 import { paramWords, type Trial } from "./trials";
 
 /** at: the height of a value */
-export interface Axis {name: string, at: (value: any) => number | null, levels: {y: number, label: string}[]}
+export interface Axis {
+  name: string;
+  at: (value: any) => number | null;
+  levels: { y: number; label: string }[];
+}
 
 export const WIDE = 560; // the most; on a narrow page the drawings are as wide as there is room
 export const TALL = 200;
@@ -36,7 +40,8 @@ function scaleOf(values: number[], bottom: number, top: number, name?: string) {
   const log = isLogarithmic(low, high, name);
   const height = log ? Math.log10 : (value: number) => value;
   const [first, last] = [height(low), height(high)];
-  const at = (value: number) => rounded(bottom + (last > first ? (height(value) - first) / (last - first) : 0.5) * (top - bottom));
+  const at = (value: number) =>
+    rounded(bottom + (last > first ? (height(value) - first) / (last - first) : 0.5) * (top - bottom));
   const whole = values.every(Number.isInteger);
   const places = log ? logTicks(low, high) : ticks(low, high).filter((each) => !whole || Number.isInteger(each));
   return { at, log, levels: places.map((value) => ({ y: at(value), label: reading(value) })) };
@@ -55,15 +60,24 @@ export function overlaidShape(trials: Trial[], metric: string, wide: number = WI
   const across = scaleOf([0, 1], MARGIN, wide - 10);
   const last = every.reduce((most, [x]) => Math.max(most, x), 1);
   const x = (report: number) => across.at(report / last);
-  const { at, log, levels } = scaleOf(every.map(([, value]) => value), TALL - BELOW, CEILING, metric);
-  const lines = drawn.map(({ points }) => points.map(([report, value], index) => `${index ? "L" : "M"}${x(report)} ${at(value)}`).join(""));
+  const { at, log, levels } = scaleOf(
+    every.map(([, value]) => value),
+    TALL - BELOW,
+    CEILING,
+    metric,
+  );
+  const lines = drawn.map(({ points }) =>
+    points.map(([report, value], index) => `${index ? "L" : "M"}${x(report)} ${at(value)}`).join(""),
+  );
   const left = trials.length - drawn.length;
   return {
     ...layers(lines),
     wide,
     levels,
     log,
-    reports: ticks(0, last).filter(Number.isInteger).map((report) => ({ x: x(report), label: String(report) })),
+    reports: ticks(0, last)
+      .filter(Number.isInteger)
+      .map((report) => ({ x: x(report), label: String(report) })),
     words: `${plain(metric)} over ${count(last + 1, "report")} of ${count(drawn.length, "trial")}, the best in front: ${drawn[0].short}, ${lastWords(drawn[0])}`,
     left,
   };
@@ -87,7 +101,10 @@ function axisOf(name: string, values: any[], bottom: number, top: number): Axis 
   const distinct = [...new Set(values.map(paramWords))].sort();
   if (distinct.length > MOST_WORDS) return null;
   const { at } = scaleOf([0, Math.max(1, distinct.length - 1)], bottom, top);
-  const levels = distinct.map((label, place) => ({ y: at(place), label: label.length > 10 ? `${label.slice(0, 9)}…` : label }));
+  const levels = distinct.map((label, place) => ({
+    y: at(place),
+    label: label.length > 10 ? `${label.slice(0, 9)}…` : label,
+  }));
   return { name: plain(name), at: (value) => at(distinct.indexOf(paramWords(value))), levels };
 }
 
@@ -108,13 +125,32 @@ export function parallelShape(trials: Trial[], names: string[], metric: string, 
   const drawn = trials.filter(({ value }) => value != null).slice(0, MOST_LINES);
   const [bottom, top] = [TALL - 8, 26];
   const most = Math.min(MOST_AXES, Math.floor((wide - MARGIN - BESIDE_LAST) / AXIS_ROOM));
-  const given = names.slice(0, most).map((name) => ({ name, axis: axisOf(name, drawn.map(({ params }) => params[name]), bottom, top) }));
+  const given = names.slice(0, most).map((name) => ({
+    name,
+    axis: axisOf(
+      name,
+      drawn.map(({ params }) => params[name]),
+      bottom,
+      top,
+    ),
+  }));
   const usable = given.filter(({ axis }) => axis);
   if (drawn.length < 2 || !usable.length) return null;
-  const heights = [...usable.map(({ name, axis }) => (trial: Trial) => axis?.at(trial.params[name]) ?? null)];
-  const last = (axisOf(metric, drawn.map(({ value }) => value), bottom, top) as Axis);
+  const heights = [
+    ...usable.map(
+      ({ name, axis }) =>
+        (trial: Trial) =>
+          axis?.at(trial.params[name]) ?? null,
+    ),
+  ];
+  const last = axisOf(
+    metric,
+    drawn.map(({ value }) => value),
+    bottom,
+    top,
+  ) as Axis;
   heights.push((trial) => last.at(trial.value));
-  const axes = [...usable.map(({ axis }) => (axis as Axis)), last];
+  const axes = [...usable.map(({ axis }) => axis as Axis), last];
   const step = (wide - MARGIN - BESIDE_LAST) / (axes.length - 1);
   const x = (place: number) => rounded(MARGIN + place * step);
   const lines = drawn.map((trial) => {
@@ -124,7 +160,11 @@ export function parallelShape(trials: Trial[], names: string[], metric: string, 
   return {
     ...layers(lines),
     wide,
-    axes: axes.map(({ name, levels }, place) => ({ name: cutTo(Math.floor(step / 8), name), x: x(place), levels: apart(levels, () => LINE) })),
+    axes: axes.map(({ name, levels }, place) => ({
+      name: cutTo(Math.floor(step / 8), name),
+      x: x(place),
+      levels: apart(levels, () => LINE),
+    })),
     bottom,
     top,
     words: `Parallel coordinates of ${count(drawn.length, "trial")}: ${axes.map(({ name }) => name).join(", ")}; the best in front: ${wordsOfBest(drawn[0], names, metric)}`,
@@ -148,10 +188,26 @@ function wordsOfBest({ params, value }: Trial, names: string[], metric: string) 
 export function scatterShape(trials: Trial[], name: string, metric: string) {
   const drawn = trials.filter(({ value, params }) => value != null && params[name] !== undefined);
   const { width, height } = SMALL;
-  const across = drawn.length > 1 ? axisOf(name, drawn.map(({ params }) => params[name]), MARGIN, width - 14) : null;
+  const across =
+    drawn.length > 1
+      ? axisOf(
+          name,
+          drawn.map(({ params }) => params[name]),
+          MARGIN,
+          width - 14,
+        )
+      : null;
   if (!across) return null;
-  const { at, levels } = scaleOf(drawn.map(({ value }) => value ?? 0), height - BELOW, CEILING + 8, metric);
-  const [best, ...others] = drawn.map(({ params, value }) => ({ x: across.at(params[name]) ?? MARGIN, y: at(value ?? 0) }));
+  const { at, levels } = scaleOf(
+    drawn.map(({ value }) => value ?? 0),
+    height - BELOW,
+    CEILING + 8,
+    metric,
+  );
+  const [best, ...others] = drawn.map(({ params, value }) => ({
+    x: across.at(params[name]) ?? MARGIN,
+    y: at(value ?? 0),
+  }));
   return {
     name: plain(name),
     best,
@@ -166,13 +222,20 @@ export type ScatterShape = NonNullable<ReturnType<typeof scatterShape>>;
 
 /** The drawings of parameters, of those that have one. */
 export function scatterShapes(trials: Trial[], names: string[], metric: string) {
-  return names.slice(0, MOST_AXES).map((name) => scatterShape(trials, name, metric)).filter((shape) => shape !== null);
+  return names
+    .slice(0, MOST_AXES)
+    .map((name) => scatterShape(trials, name, metric))
+    .filter((shape) => shape !== null);
 }
 
 /** A curve without axes, 64 wide and 16 high. */
 export function sparkPath({ points }: Trial) {
   if (points.length < 2) return "";
-  const down = scaleOf(points.map(([, value]) => value), 15, 1);
+  const down = scaleOf(
+    points.map(([, value]) => value),
+    15,
+    1,
+  );
   const across = scaleOf([points[0][0], points[points.length - 1][0]], 0, 64);
   const linear = (x: number) => rounded(((x - points[0][0]) / (points[points.length - 1][0] - points[0][0] || 1)) * 64);
   return across && points.map(([x, value], index) => `${index ? "L" : "M"}${linear(x)} ${down.at(value)}`).join("");
@@ -180,7 +243,7 @@ export function sparkPath({ points }: Trial) {
 
 // ---- Draws what trial_shapes.js has measured.
 
-function drawLayers({ best, front, others }: {best: string, front: string[], others: string}, colour: number) {
+function drawLayers({ best, front, others }: { best: string; front: string[]; others: string }, colour: number) {
   return [
     others && <path key="others" class="other" d={others} />,
     ...front.map((d, place) => <path key={`front ${place}`} class={`front c${colour}`} d={d} />).reverse(),
@@ -189,7 +252,30 @@ function drawLayers({ best, front, others }: {best: string, front: string[], oth
 }
 
 export function drawOverlaid(shape: OverlaidShape, metric: string, colour: number) {
-  return <figure key="overlaid" class="curve wide"><figcaption class="line"><span class="name cut">{metric}</span><span class="quiet">{`over reports, the best in front${shape.log ? ", log scale" : ""}`}</span></figcaption><svg viewBox={`0 0 ${shape.wide} ${TALL}`} role="img" aria-label={shape.words}>{shape.levels.map(({ y, label }) => <g key={label}><path d={`M52 ${y}H${shape.wide}`} class="level" /><text x={47} y={y + 4} text-anchor="end">{label}</text></g>)}{shape.reports.map(({ x, label }) => <text key={`at ${label}`} x={x} y={TALL - 5} text-anchor="middle">{label}</text>)}{drawLayers(shape, colour)}</svg></figure>;
+  return (
+    <figure key="overlaid" class="curve wide">
+      <figcaption class="line">
+        <span class="name cut">{metric}</span>
+        <span class="quiet">{`over reports, the best in front${shape.log ? ", log scale" : ""}`}</span>
+      </figcaption>
+      <svg viewBox={`0 0 ${shape.wide} ${TALL}`} role="img" aria-label={shape.words}>
+        {shape.levels.map(({ y, label }) => (
+          <g key={label}>
+            <path d={`M52 ${y}H${shape.wide}`} class="level" />
+            <text x={47} y={y + 4} text-anchor="end">
+              {label}
+            </text>
+          </g>
+        ))}
+        {shape.reports.map(({ x, label }) => (
+          <text key={`at ${label}`} x={x} y={TALL - 5} text-anchor="middle">
+            {label}
+          </text>
+        ))}
+        {drawLayers(shape, colour)}
+      </svg>
+    </figure>
+  );
 }
 
 /** Over its axis; where there is no room to both sides, from the left edge, or up to the right one. */
@@ -200,10 +286,65 @@ function placeOfName({ axes, wide }: ParallelShape, place: number) {
 }
 
 export function drawParallel(shape: ParallelShape, colour: number) {
-  return <figure key="parallel" class="curve wide"><figcaption class="line"><span class="name">Parameters</span><span class="quiet">and what came of them, the best in front</span></figcaption><svg viewBox={`0 0 ${shape.wide} ${TALL}`} role="img" aria-label={shape.words}>{drawLayers(shape, colour)}{shape.axes.map(({ name, x, levels }, place) => <g key={name}><path class="axis-line" d={`M${x} ${shape.top}V${shape.bottom}`} /><text class="axis-name" y={14} {...placeOfName(shape, place)}>{name}</text>{levels.map(({ y, label }) => <text key={label} y={y + 4} {...(place === shape.axes.length - 1 ? { x: x + 5 } : { x: x - 5, "text-anchor": "end" })}>{label}</text>)}</g>)}</svg></figure>;
+  return (
+    <figure key="parallel" class="curve wide">
+      <figcaption class="line">
+        <span class="name">Parameters</span>
+        <span class="quiet">and what came of them, the best in front</span>
+      </figcaption>
+      <svg viewBox={`0 0 ${shape.wide} ${TALL}`} role="img" aria-label={shape.words}>
+        {drawLayers(shape, colour)}
+        {shape.axes.map(({ name, x, levels }, place) => (
+          <g key={name}>
+            <path class="axis-line" d={`M${x} ${shape.top}V${shape.bottom}`} />
+            <text class="axis-name" y={14} {...placeOfName(shape, place)}>
+              {name}
+            </text>
+            {levels.map(({ y, label }) => (
+              <text
+                key={label}
+                y={y + 4}
+                {...(place === shape.axes.length - 1 ? { x: x + 5 } : { x: x - 5, "text-anchor": "end" })}
+              >
+                {label}
+              </text>
+            ))}
+          </g>
+        ))}
+      </svg>
+    </figure>
+  );
 }
 
 export function drawScatter(shape: ScatterShape, colour: number) {
   const { width, height } = SMALL;
-  return <figure key={`against ${shape.name}`} class="curve"><figcaption class="line"><span class="name cut" title={shape.name}>{shape.name}</span></figcaption><svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={shape.words}>{shape.levels.map(({ y, label }) => <g key={label}><path d={`M52 ${y}H${width}`} class="level" /><text x={47} y={y + 4} text-anchor="end">{label}</text></g>)}{shape.below.map(({ x, label }) => <text key={`at ${label}`} x={x} y={height - 5} text-anchor="middle">{label}</text>)}<path class={`dots c${colour}`} d={shape.others} /><circle class={`curve-end c${colour}`} cx={shape.best.x} cy={shape.best.y} r={3.5} /><text class="star" x={shape.best.x} y={shape.best.y - 6} text-anchor="middle">★</text></svg></figure>;
+  return (
+    <figure key={`against ${shape.name}`} class="curve">
+      <figcaption class="line">
+        <span class="name cut" title={shape.name}>
+          {shape.name}
+        </span>
+      </figcaption>
+      <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={shape.words}>
+        {shape.levels.map(({ y, label }) => (
+          <g key={label}>
+            <path d={`M52 ${y}H${width}`} class="level" />
+            <text x={47} y={y + 4} text-anchor="end">
+              {label}
+            </text>
+          </g>
+        ))}
+        {shape.below.map(({ x, label }) => (
+          <text key={`at ${label}`} x={x} y={height - 5} text-anchor="middle">
+            {label}
+          </text>
+        ))}
+        <path class={`dots c${colour}`} d={shape.others} />
+        <circle class={`curve-end c${colour}`} cx={shape.best.x} cy={shape.best.y} r={3.5} />
+        <text class="star" x={shape.best.x} y={shape.best.y - 6} text-anchor="middle">
+          ★
+        </text>
+      </svg>
+    </figure>
+  );
 }

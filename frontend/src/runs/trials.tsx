@@ -9,7 +9,16 @@ import { age, count, deviceWords, duration, plain } from "../model/words";
 import { reading } from "./curves";
 import type { ExperimentView } from "./experiments";
 import { STEPS, STOPS, stopButton, type Stoppable } from "./runs";
-import { WIDE, drawOverlaid, drawParallel, drawScatter, overlaidShape, parallelShape, scatterShapes, sparkPath } from "./trial_shapes";
+import {
+  WIDE,
+  drawOverlaid,
+  drawParallel,
+  drawScatter,
+  overlaidShape,
+  parallelShape,
+  scatterShapes,
+  sparkPath,
+} from "./trial_shapes";
 import type { Experiment, TrialRow, TrialRows } from "./types";
 
 export type Points = [number, number][];
@@ -24,9 +33,16 @@ export interface Trial {
   points: Points; // of its curve
 }
 
-export interface Failure {error: string, trials: Trial[]}
+export interface Failure {
+  error: string;
+  trials: Trial[];
+}
 
-export interface Trials {trials: Trial[], names: string[], failures: Failure[]}
+export interface Trials {
+  trials: Trial[];
+  names: string[];
+  failures: Failure[];
+}
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const WITHOUT_VALUE: Record<string, number> = { running: 0, pending: 1, done: 2, stopped: 3, error: 4 };
@@ -37,7 +53,11 @@ export function trialsOf(experiment: Experiment, given: TrialRows): Trials {
   const before = known.get(given);
   if (before) return before;
   const trials = [...given.rows].map(([id, row]) => trialOf(id, row));
-  const made = { trials: bestFirst(trials, experiment.mode ?? ""), names: varying(trials), failures: failuresOf(trials) };
+  const made = {
+    trials: bestFirst(trials, experiment.mode ?? ""),
+    names: varying(trials),
+    failures: failuresOf(trials),
+  };
   known.set(given, made);
   return made;
 }
@@ -85,7 +105,8 @@ function flat(config: Record<string, any>, prefix: string = ""): Record<string, 
 function varying(trials: Trial[]): string[] {
   const values: Map<string, Set<string>> = new Map();
   for (const { params } of trials) for (const name of Object.keys(params)) values.set(name, new Set());
-  for (const { params } of trials) for (const [name, seen] of values) if (seen.size < 2) seen.add(JSON.stringify(params[name]) ?? "");
+  for (const { params } of trials)
+    for (const [name, seen] of values) if (seen.size < 2) seen.add(JSON.stringify(params[name]) ?? "");
   return [...values].filter(([, seen]) => trials.length < 2 || seen.size > 1).map(([name]) => name);
 }
 
@@ -128,7 +149,10 @@ export function pythonOf(value: any): string {
   if (value === null || value === undefined) return "None";
   if (value === true || value === false) return value ? "True" : "False";
   if (Array.isArray(value)) return `[${value.map(pythonOf).join(", ")}]`;
-  if (typeof value === "object") return `{${Object.entries(value).map(([name, each]) => `${JSON.stringify(name)}: ${pythonOf(each)}`).join(", ")}}`;
+  if (typeof value === "object")
+    return `{${Object.entries(value)
+      .map(([name, each]) => `${JSON.stringify(name)}: ${pythonOf(each)}`)
+      .join(", ")}}`;
   return typeof value === "string" ? JSON.stringify(value) : String(value);
 }
 
@@ -136,9 +160,22 @@ export function pythonOf(value: any): string {
 
 export type View = ExperimentView;
 
-export interface About {view: View, experiment: Experiment, state: State, now: number, whys: Map<string, string>}
+export interface About {
+  view: View;
+  experiment: Experiment;
+  state: State;
+  now: number;
+  whys: Map<string, string>;
+}
 
-const TRIAL_SIGNS: Record<string, string> = { pending: "◌", running: "●", done: "✓", stopped: "⊘", error: "✕", interrupted: "⊘" };
+const TRIAL_SIGNS: Record<string, string> = {
+  pending: "◌",
+  running: "●",
+  done: "✓",
+  stopped: "⊘",
+  error: "✕",
+  interrupted: "⊘",
+};
 const MOST_COLUMNS = 5; // of parameters
 const MOST_NAMED = 3; // trials of one error
 const orders: Map<string, Trial[]> = new Map(); // of an experiment's trials as they were drawn last: they stand still under the pointer
@@ -163,17 +200,39 @@ function drawEnd({ trials, names }: Trials, metric: string, colour: number, wide
   const scatters = scatterShapes(trials, names, metric);
   return [
     parallel && drawParallel(parallel, colour),
-    scatters.length > 0 && <div key="scatters" class="curves" role="group" aria-label={`${plain(metric)} against each parameter`}>{scatters.map((shape) => drawScatter(shape, colour))}</div>,
+    scatters.length > 0 && (
+      <div key="scatters" class="curves" role="group" aria-label={`${plain(metric)} against each parameter`}>
+        {scatters.map((shape) => drawScatter(shape, colour))}
+      </div>
+    ),
   ];
 }
 
 function drawFailures({ failures }: Trials) {
   if (!failures.length) return [];
   const line = ({ error, trials }: Failure) => {
-    const which = trials.slice(0, MOST_NAMED).map(({ short }) => short).join(", ") + (trials.length > MOST_NAMED ? ", …" : "");
-    return <li key={error}><span class="state failed"><span class="sign" aria-hidden="true">✕</span>{` ${count(trials.length, "trial")} failed: `}</span>{error}{" "}<span class="quiet">{which}</span></li>;
+    const which =
+      trials
+        .slice(0, MOST_NAMED)
+        .map(({ short }) => short)
+        .join(", ") + (trials.length > MOST_NAMED ? ", …" : "");
+    return (
+      <li key={error}>
+        <span class="state failed">
+          <span class="sign" aria-hidden="true">
+            ✕
+          </span>
+          {` ${count(trials.length, "trial")} failed: `}
+        </span>
+        {error} <span class="quiet">{which}</span>
+      </li>
+    );
   };
-  return [<ul key="failures" class="lines" aria-label="Failures">{failures.map(line)}</ul>];
+  return [
+    <ul key="failures" class="lines" aria-label="Failures">
+      {failures.map(line)}
+    </ul>,
+  ];
 }
 
 function tableOf(found: Trials, metric: string, about: About) {
@@ -181,12 +240,24 @@ function tableOf(found: Trials, metric: string, about: About) {
   const names = found.names.slice(0, MOST_COLUMNS);
   const trials = inOrder(found.trials, about);
   const filled = { device: trials.some((trial) => deviceOf(trial, about)), why: trials.some(({ row }) => row.waits) };
-  const columns = ["Trial", "State", ...names.map(plain), ...(metric ? [plain(metric), "Curve"] : []), ...(filled.device ? ["Device"] : []), "Took", ...(filled.why ? ["Why"] : []), ""];
+  const columns = [
+    "Trial",
+    "State",
+    ...names.map(plain),
+    ...(metric ? [plain(metric), "Curve"] : []),
+    ...(filled.device ? ["Device"] : []),
+    "Took",
+    ...(filled.why ? ["Why"] : []),
+    "",
+  ];
   const sight = about.state.sights.get(id) ?? { top: 0, height: 460, row: 33 };
   const { first, last } = inSight(trials.length, sight);
   const rows = trials.slice(first, last).map((trial) => drawRow(trial, names, metric, filled, about));
-  const gap = (where: string, rowsLeft: number) => rowsLeft > 0 && <tr key={where} class="gap" aria-hidden="true" style={`height:${Math.round(rowsLeft * sight.row)}px`} />;
-  const shown = ([gap("above", first), ...rows, gap("below", trials.length - last)].filter(Boolean) as Shape[]);
+  const gap = (where: string, rowsLeft: number) =>
+    rowsLeft > 0 && (
+      <tr key={where} class="gap" aria-hidden="true" style={`height:${Math.round(rowsLeft * sight.row)}px`} />
+    );
+  const shown = [gap("above", first), ...rows, gap("below", trials.length - last)].filter(Boolean) as Shape[];
   return table(`Trials of ${name}`, columns, shown, { rows: trials.length, sight: id });
 }
 
@@ -203,14 +274,63 @@ function inOrder(trials: Trial[], { view, state }: About) {
   return [...stayed, ...trials.filter(({ id }) => !known.has(id))];
 }
 
-function drawRow(trial: Trial, names: string[], metric: string, filled: {device: boolean, why: boolean}, about: About) {
+function drawRow(
+  trial: Trial,
+  names: string[],
+  metric: string,
+  filled: { device: boolean; why: boolean },
+  about: About,
+) {
   const { row } = trial;
   const state = trialState(trial, about);
   const own = state === "running" ? ` ink c${about.view.colour}` : "";
   const said = trial.value != null ? reading(trial.value) : plain(row.value == null ? "" : String(row.value));
   const line = sparkPath(trial);
   const device = deviceOf(trial, about);
-  return <tr key={trial.id} data-trial={trial.id}><th scope="row" title={plain(trial.id)}><span class="name">{trial.short}</span></th><td class={`nowrap state ${state === "error" ? "failed" : state === "pending" ? "waiting" : state}`}><span class={`sign${own}`} aria-hidden="true">{TRIAL_SIGNS[state] ?? "◌"}</span>{` ${row.waits && about.view.underWay ? "waiting" : state}`}</td>{names.map((name) => <td key={name} class="nowrap" data-head={plain(name)}><span class="cut" title={paramWords(trial.params[name])}>{paramWords(trial.params[name])}</span></td>)}{metric && <td class="nowrap" data-head={plain(metric)}>{said}</td>}{metric && <td class="trend">{line && <svg class="spark" viewBox="0 0 64 16" preserveAspectRatio="none" role="img" aria-label={`${count(row.reports ?? 0, "report")}`}><path d={line} /></svg>}</td>}{filled.device && cell(device, "nowrap")}{cell(tookWords(trial, about), "nowrap")}{filled.why && cell(whyOf(trial, about), "why")}{cell([stopButton(stoppable(trial, about), about.state), copyButton(trial)], "acts")}</tr>;
+  return (
+    <tr key={trial.id} data-trial={trial.id}>
+      <th scope="row" title={plain(trial.id)}>
+        <span class="name">{trial.short}</span>
+      </th>
+      <td class={`nowrap state ${state === "error" ? "failed" : state === "pending" ? "waiting" : state}`}>
+        <span class={`sign${own}`} aria-hidden="true">
+          {TRIAL_SIGNS[state] ?? "◌"}
+        </span>
+        {` ${row.waits && about.view.underWay ? "waiting" : state}`}
+      </td>
+      {names.map((name) => (
+        <td key={name} class="nowrap" data-head={plain(name)}>
+          <span class="cut" title={paramWords(trial.params[name])}>
+            {paramWords(trial.params[name])}
+          </span>
+        </td>
+      ))}
+      {metric && (
+        <td class="nowrap" data-head={plain(metric)}>
+          {said}
+        </td>
+      )}
+      {metric && (
+        <td class="trend">
+          {line && (
+            <svg
+              class="spark"
+              viewBox="0 0 64 16"
+              preserveAspectRatio="none"
+              role="img"
+              aria-label={`${count(row.reports ?? 0, "report")}`}
+            >
+              <path d={line} />
+            </svg>
+          )}
+        </td>
+      )}
+      {filled.device && cell(device, "nowrap")}
+      {cell(tookWords(trial, about), "nowrap")}
+      {filled.why && cell(whyOf(trial, about), "why")}
+      {cell([stopButton(stoppable(trial, about), about.state), copyButton(trial)], "acts")}
+    </tr>
+  );
 }
 
 /** Of a search that is over, a trial that had begun and not ended was interrupted. */
@@ -240,10 +360,20 @@ function stoppable({ id, short, row, state }: Trial, { view }: About): Stoppable
   const step = Math.min(row.stops ?? 0, STOPS.length - 1);
   const ends = view.underWay && (state === "running" || state === "pending");
   const about = state === "pending" ? "before it begins" : STEPS[step];
-  return { name: `trial ${short}`, owner: view.owner, stop: ends ? { label: STOPS[step], about, order: `${view.id}/${row.stops ?? 0}/${id}` } : null };
+  return {
+    name: `trial ${short}`,
+    owner: view.owner,
+    stop: ends ? { label: STOPS[step], about, order: `${view.id}/${row.stops ?? 0}/${id}` } : null,
+  };
 }
 
 function copyButton({ short, row }: Trial) {
   const text = pythonOf(row.config ?? {});
-  return button("Config", { "data-act": "copy", "data-text": text, "data-name": `the config of trial ${short}`, "aria-label": `Copy the config of trial ${short}`, title: `Copy ${plain(text)}` });
+  return button("Config", {
+    "data-act": "copy",
+    "data-text": text,
+    "data-name": `the config of trial ${short}`,
+    "aria-label": `Copy the config of trial ${short}`,
+    title: `Copy ${plain(text)}`,
+  });
 }

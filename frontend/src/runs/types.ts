@@ -1,11 +1,23 @@
-
-
 /** A training run as the kernel sends it (nbaccel/views/run_snapshot.py); fields at their default may be missing. */
-export interface RankDot {rank: number, state?: string, pid?: number, devices?: Record<string, string[]>, node?: string, report?: number}
+export interface RankDot {
+  rank: number;
+  state?: string;
+  pid?: number;
+  devices?: Record<string, string[]>;
+  node?: string;
+  report?: number;
+}
 
-export interface Curve {name: string, points: [number, number][]}
+export interface Curve {
+  name: string;
+  points: [number, number][];
+}
 
-export interface CheckpointTick {name: string, report: number, best?: boolean}
+export interface CheckpointTick {
+  name: string;
+  report: number;
+  best?: boolean;
+}
 
 export interface Run {
   id: string;
@@ -47,7 +59,7 @@ export interface Experiment {
   counts?: Record<string, number>; // of trials, by their states
   total?: number;
   metric?: string;
-  best?: {id: string, value: number, config: Record<string, string>};
+  best?: { id: string; value: number; config: Record<string, string> };
   stops?: number; // how often it was asked to stop
   shown?: string; // the metric of its trials' rows
   mode?: string; // A trial, as it is asked for (nbaccel/views/experiment_snapshot.py).
@@ -59,7 +71,7 @@ export interface TrialRow {
   config?: Record<string, any>;
   value?: number | string | null;
   reports?: number;
-  curve?: {first: number, last: number, low: number, high: number, letters: string, log?: boolean} | null;
+  curve?: { first: number; last: number; low: number; high: number; letters: string; log?: boolean } | null;
   devices?: Record<string, string[]>;
   pid?: number | null;
   started_at?: number | null;
@@ -71,9 +83,29 @@ export interface TrialRow {
   waits?: boolean; // An application of nbaccel.serve (nbaccel/views/served_snapshot.py).
 }
 
-export interface ServedReplica {id: string, state: string, pid?: number, devices?: Record<string, string[]>, since?: number, under_way?: number, fallback?: string, blocked?: string}
+export interface ServedReplica {
+  id: string;
+  state: string;
+  pid?: number;
+  devices?: Record<string, string[]>;
+  since?: number;
+  under_way?: number;
+  fallback?: string;
+  blocked?: string;
+}
 
-export interface ServedDeployment {name: string, wanted: number, replicas?: ServedReplica[], more?: number, most_each?: number, share?: string, batch?: number, batch_limit?: number, message?: string, error?: {time: number, type: string, message: string, traceback?: string}}
+export interface ServedDeployment {
+  name: string;
+  wanted: number;
+  replicas?: ServedReplica[];
+  more?: number;
+  most_each?: number;
+  share?: string;
+  batch?: number;
+  batch_limit?: number;
+  message?: string;
+  error?: { time: number; type: string; message: string; traceback?: string };
+}
 
 export interface Served {
   id: string;
@@ -96,8 +128,13 @@ export interface Served {
   stops?: number; // how often it was asked to stop
 }
 
-export interface TrialRows {rows: Map<string, TrialRow>}
+export interface TrialRows {
+  rows: Map<string, TrialRow>;
+}
 
 /** those under way first, then the latest */
-export interface Given {runs: Run[], experiments?: Experiment[], served?: Served[]}
-
+export interface Given {
+  runs: Run[];
+  experiments?: Experiment[];
+  served?: Served[];
+}

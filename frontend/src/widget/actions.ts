@@ -6,7 +6,13 @@ import type { Filter, Source } from "../model/types";
 import { turnNotices } from "./notices";
 import { watchSight } from "./sight";
 
-export interface View {redraw: () => void, more: () => void, look: () => void, recall: (message: any) => void, now: () => number}
+export interface View {
+  redraw: () => void;
+  more: () => void;
+  look: () => void;
+  recall: (message: any) => void;
+  now: () => number;
+}
 
 const TAKEN_WITHIN_MS = 1500; // a kernel that is reached at all answers in a tenth of it
 
@@ -22,10 +28,15 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     source.send(message);
     state.asked.add(message.id);
     clearTimeout(waitingFor.get(message.id));
-    waitingFor.set(message.id, setTimeout(() => {
-      if (!["retry", "curl"].includes(message.say) && secondWay(root, source, message, say)) return;
-      say(`The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`);
-    }, TAKEN_WITHIN_MS));
+    waitingFor.set(
+      message.id,
+      setTimeout(() => {
+        if (!["retry", "curl"].includes(message.say) && secondWay(root, source, message, say)) return;
+        say(
+          `The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`,
+        );
+      }, TAKEN_WITHIN_MS),
+    );
     view.redraw();
   };
   const orderOf = (say: string) => (data: DOMStringMap) => order({ say, id: data.id }, `${data.name}`);
@@ -37,19 +48,32 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     curl: orderOf("curl"),
     doubt(data) {
       state.doubted = data.id ?? "";
-      say(data.owner ? `${data.name} belongs to ${data.owner}, not to this notebook.` : `${data.name} would lose its state, and its calls would fail.`);
+      say(
+        data.owner
+          ? `${data.name} belongs to ${data.owner}, not to this notebook.`
+          : `${data.name} would lose its state, and its calls would fail.`,
+      );
     },
     notices: () => void turnNotices(root.ownerDocument.defaultView, state, say).then(view.more),
     sure: (data) => void (state.doubted = data.id ?? ""),
-    "cancel-many": (data) => order({ say: "cancel-many", id: data.id, function: data.function,
-      filter: { state: data.state, cell: data.cell, text: data.text } }, `${data.name}`),
+    "cancel-many": (data) =>
+      order(
+        {
+          say: "cancel-many",
+          id: data.id,
+          function: data.function,
+          filter: { state: data.state, cell: data.cell, text: data.text },
+        },
+        `${data.name}`,
+      ),
     keep() {
       state.doubted = "";
       say("");
     },
     logs(data) {
       delete state.past.task_log;
-      state.log = state.log?.id === data.id ? null : { id: data.id ?? "", name: data.name ?? "", search: "", follow: true };
+      state.log =
+        state.log?.id === data.id ? null : { id: data.id ?? "", name: data.name ?? "", search: "", follow: true };
       view.look();
     },
     "close-log": () => void (state.log = null),
@@ -109,7 +133,7 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     },
   };
   const clicked = (event: Event) => {
-    const target = ((event.target as Element).closest?.("[data-act]") as HTMLElement | null);
+    const target = (event.target as Element).closest?.("[data-act]") as HTMLElement | null;
     if (!target || target.hasAttribute("disabled")) return;
     if (target.tagName === "LI" && String(root.ownerDocument.getSelection())) return; // words are selected to be copied
     const act = target.dataset.act ?? "";
@@ -119,12 +143,12 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     view.redraw();
   };
   const typed = (event: Event) => {
-    const field = (event.target as HTMLInputElement);
+    const field = event.target as HTMLInputElement;
     if (field.dataset?.search && state.log) {
       state.log.search = field.value;
       view.redraw();
     }
-    const name = (field.dataset?.filter as keyof Filter | undefined);
+    const name = field.dataset?.filter as keyof Filter | undefined;
     if (!name) return;
     state.filter = { ...state.filter, [name]: field.value };
     view.look();
@@ -138,7 +162,7 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     view.redraw();
   };
   const key = (event: KeyboardEvent) => {
-    if (!root.contains((event.target as Node))) return;
+    if (!root.contains(event.target as Node)) return;
     zoom(event);
     pressed(event, root, acts, view);
   };
@@ -155,9 +179,12 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     }
     view.redraw();
   });
-  const page = (root.ownerDocument.defaultView as Window);
+  const page = root.ownerDocument.defaultView as Window;
   const ends = [
-    heard, watchSight(root, state, view.redraw), watchHover(root, state, view.redraw), listenTo(root, { click: clicked, input: typed }),
+    heard,
+    watchSight(root, state, view.redraw),
+    watchHover(root, state, view.redraw),
+    listenTo(root, { click: clicked, input: typed }),
     listenTo(root, { wheel: zoom, pointerdown: zoom, pointerup: zoom }, { passive: false }),
     listenTo(page, { keydown: key }, { capture: true }), // Notebook 7 takes arrow keys on their way down to what has the focus
   ];
@@ -168,12 +195,17 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
 }
 
 /** Arrow keys move between tabs, Escape closes the log; no key reaches the notebook around it. */
-function pressed(event: KeyboardEvent, root: HTMLElement, acts: Record<string, (data: DOMStringMap) => void>, view: View) {
-  const target = (event.target as HTMLElement);
+function pressed(
+  event: KeyboardEvent,
+  root: HTMLElement,
+  acts: Record<string, (data: DOMStringMap) => void>,
+  view: View,
+) {
+  const target = event.target as HTMLElement;
   if (event.key === "Escape" && root.querySelector('[data-act="keep"]')) acts.keep({});
   else if (event.key === "Escape" && root.querySelector(".log")) acts["close-log"]({});
   else if (target.getAttribute("role") === "tab") {
-    const tabs = ([...root.querySelectorAll('[role="tab"]')] as HTMLElement[]);
+    const tabs = [...root.querySelectorAll('[role="tab"]')] as HTMLElement[];
     const at = tabs.indexOf(target);
     const next = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
     if (next !== undefined) {
@@ -221,7 +253,9 @@ export async function showCell(root: Element, words: string, say: (words: string
   if (!notebook || !page) return;
   const prompt = words.split(" ")[0];
   const found = (text: string) =>
-    [...notebook.querySelectorAll(".jp-InputPrompt")].find((each) => each.textContent === `${text}:`)?.closest(".jp-Cell");
+    [...notebook.querySelectorAll(".jp-InputPrompt")]
+      .find((each) => each.textContent === `${text}:`)
+      ?.closest(".jp-Cell");
   const scroller = notebook.querySelector(".jp-WindowedPanel-outer") ?? notebook;
   const before = scroller.scrollTop;
   let cell = found(prompt);
@@ -245,14 +279,19 @@ const CARD_PX = 246; // the widest hover card and its margins
 function placeOfCard(root: HTMLElement, bar: Element) {
   const [around, box] = [root.getBoundingClientRect(), bar.getBoundingClientRect()];
   const left = Math.max(8, Math.min(box.left, around.right - CARD_PX) - around.left);
-  const below = box.top - around.top < around.height / 2 ? `top:${box.bottom - around.top + 4}px` : `bottom:${around.bottom - box.top + 4}px`;
+  const below =
+    box.top - around.top < around.height / 2
+      ? `top:${box.bottom - around.top + 4}px`
+      : `bottom:${around.bottom - box.top + 4}px`;
   return `left:${Math.round(left)}px;max-width:${CARD_PX - 16}px;${below}`;
 }
 
 /** @returns what ends it */
 export function watchHover(root: HTMLElement, state: State, redraw: () => void): () => void {
   const hovered = (event: Event) => {
-    const over = ((/pointerover|focusin/.test(event.type) ? (event.target as Element).closest?.("[data-bar]") : null) as SVGElement | null);
+    const over = (
+      /pointerover|focusin/.test(event.type) ? (event.target as Element).closest?.("[data-bar]") : null
+    ) as SVGElement | null;
     const bar = over?.dataset.bar ?? "";
     if (bar === state.hover.bar) return;
     state.hover = { bar, style: over ? placeOfCard(root, over) : "" };
@@ -265,7 +304,11 @@ export function watchHover(root: HTMLElement, state: State, redraw: () => void):
 
 /** @param calls by the events' names
  * @returns what ends it */
-export function listenTo(target: EventTarget, calls: Record<string, (event: any) => void>, options?: AddEventListenerOptions): () => void {
+export function listenTo(
+  target: EventTarget,
+  calls: Record<string, (event: any) => void>,
+  options?: AddEventListenerOptions,
+): () => void {
   const all = Object.entries(calls);
   for (const [type, call] of all) target.addEventListener(type, call, options);
   return () => {
@@ -291,16 +334,19 @@ export function secondWay(root: HTMLElement, source: Source, message: any, taken
 const SAY_EVERY_MS = 5000;
 
 /** Says something in the status line, for ears at most once in five seconds. */
-export function speaker(state: State, view: {redraw: () => void}) {
+export function speaker(state: State, view: { redraw: () => void }) {
   let last = 0;
   let later: any;
   return (words: string) => {
     clearTimeout(later);
     const wait = Math.max(0, last + SAY_EVERY_MS - Date.now());
-    later = setTimeout(() => {
-      last = Date.now();
-      state.said = words;
-      view.redraw();
-    }, state.said ? wait : 0);
+    later = setTimeout(
+      () => {
+        last = Date.now();
+        state.said = words;
+        view.redraw();
+      },
+      state.said ? wait : 0,
+    );
   };
 }

@@ -18,7 +18,11 @@ const MORE_ROWS = 1000;
 
 /** Show the cockpit in `place`.
  * @returns what ends it */
-export function mount(place: HTMLElement, source: Source, options: {details?: boolean, state?: State} = {}): () => void {
+export function mount(
+  place: HTMLElement,
+  source: Source,
+  options: { details?: boolean; state?: State } = {},
+): () => void {
   const page = place.ownerDocument;
   const root = page.createElement("div");
   const style = page.createElement("style");
@@ -31,7 +35,7 @@ export function mount(place: HTMLElement, source: Source, options: {details?: bo
   state.retries = Boolean(source.retries);
   const clock = kernelClock();
   let visible = false;
-  const noticed = { running: (new Set() as Set<string>), told: (new Set() as Set<string>) };
+  const noticed = { running: new Set() as Set<string>, told: new Set() as Set<string> };
   let waiting = 0; // the frame that is asked for
 
   let timeline: Picture[] = []; // as it was drawn before the person looked elsewhere
@@ -88,7 +92,13 @@ export function mount(place: HTMLElement, source: Source, options: {details?: bo
     finding.end,
     history.end,
     source.subscribe(arrived),
-    actions(root, source, state, { redraw: soon, more: () => seen(visible), look, recall: history.heard, now: clock.now }),
+    actions(root, source, state, {
+      redraw: soon,
+      more: () => seen(visible),
+      look,
+      recall: history.heard,
+      now: clock.now,
+    }),
     watchRows(root, state, soon),
     watchVisibility(root, seen),
   ];
@@ -105,10 +115,22 @@ export function mount(place: HTMLElement, source: Source, options: {details?: bo
 }
 
 export function drawSnapshot(root: HTMLElement, snapshot: Snapshot, state: State, now: number) {
-  const asked = { filter: state.filter, window: state.window, range: state.range, sort: state.sort, held: state.held, tab: state.details ? state.tab : "devices", found: foundNow(state), pages: state.pages, past: state.past, device: state.device, tiles: state.tiles };
+  const asked = {
+    filter: state.filter,
+    window: state.window,
+    range: state.range,
+    sort: state.sort,
+    held: state.held,
+    tab: state.details ? state.tab : "devices",
+    found: foundNow(state),
+    pages: state.pages,
+    past: state.past,
+    device: state.device,
+    tiles: state.tiles,
+  };
   const scene = sceneOf(snapshot, asked, now);
   if (scene.timeline) state.shown = { from: scene.timeline.start, to: scene.timeline.start + scene.timeline.seconds };
-  const drawn = () => ((state.only ? drawOnly(scene, state) : drawFrame(scene, state)).filter(Boolean) as Child[]);
+  const drawn = () => (state.only ? drawOnly(scene, state) : drawFrame(scene, state)).filter(Boolean) as Child[];
   draw(root, drawn());
   if (measureTiles(root, state)) return drawSnapshot(root, snapshot, state, now);
   if (state.tab === "tasks" && measure(root, state)) draw(root, drawn());
@@ -127,7 +149,11 @@ function forget(state: State, snapshot: Snapshot | null) {
 
 /** The row to which the person was led has the focus, and is in sight. */
 function takeAim(root: HTMLElement, state: State) {
-  const row = state.aim && ([...root.querySelectorAll("tr,li")] as HTMLElement[]).find((each) => Object.values(each.dataset).includes(state.aim));
+  const row =
+    state.aim &&
+    ([...root.querySelectorAll("tr,li")] as HTMLElement[]).find((each) =>
+      Object.values(each.dataset).includes(state.aim),
+    );
   if (!row) return;
   state.aim = "";
   row.tabIndex = -1;
@@ -138,6 +164,10 @@ function takeAim(root: HTMLElement, state: State) {
  * the keyboard is not thrown to the page's top. */
 function refocus(root: HTMLElement, state: State, focused: Element) {
   const same = `[data-id="${CSS.escape((focused as HTMLElement).dataset?.id ?? "")}"]:not([disabled])`;
-  const near = focused.isConnected ? focused : root.querySelector('[data-act="keep"]') ?? root.querySelector(same) ?? root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]');
+  const near = focused.isConnected
+    ? focused
+    : (root.querySelector('[data-act="keep"]') ??
+      root.querySelector(same) ??
+      root.querySelector(state.details ? '[role="tab"][aria-selected="true"]' : '[data-act="details"]'));
   (near as HTMLElement | null)?.focus({ preventScroll: true });
 }

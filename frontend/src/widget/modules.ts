@@ -10,13 +10,51 @@ import { deviceLabels, laneName } from "../model/devices";
 import { LAST_MINUTE, WHOLE_RUN } from "../model/state";
 import { inSight } from "../model/tasks";
 import type { DrawRuns, PastViews } from "../model/types";
-import { age, amount, cellWords, clock, count, demandWords, deviceWords, duration, nodeNames, plain, stateWord } from "../model/words";
+import {
+  age,
+  amount,
+  cellWords,
+  clock,
+  count,
+  demandWords,
+  deviceWords,
+  duration,
+  nodeNames,
+  plain,
+  stateWord,
+} from "../model/words";
 import type { Model } from "./widget";
 
 /** All that the other modules use of this one; build.ts refuses an import of anything else. */
 export const PARTS = {
-  jsx, jsxs, Fragment, cloneElement, button, cell, empty, nameOf, table, PALETTE, age, amount, clock, count, demandWords, deviceWords, duration, plain, stateWord,
-  colourOf, subjectOf, deviceLabels, laneName, nodeNames, cellWords, LAST_MINUTE, WHOLE_RUN, inSight,
+  jsx,
+  jsxs,
+  Fragment,
+  cloneElement,
+  button,
+  cell,
+  empty,
+  nameOf,
+  table,
+  PALETTE,
+  age,
+  amount,
+  clock,
+  count,
+  demandWords,
+  deviceWords,
+  duration,
+  plain,
+  stateWord,
+  colourOf,
+  subjectOf,
+  deviceLabels,
+  laneName,
+  nodeNames,
+  cellWords,
+  LAST_MINUTE,
+  WHOLE_RUN,
+  inSight,
 };
 
 /** What a module in a trait of the model makes of the parts; null until it is loaded, of which `changed` is told. */

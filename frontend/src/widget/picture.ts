@@ -12,20 +12,32 @@ const MOST_LETTERS = 200 * 1024;
 const LEAST_COLOUR = 24; // by which a colour's parts differ; what is greyer has the colour of the text around it
 /** The elements that a picture has, with their attributes; looks are computed. */
 const ELEMENTS: Record<string, string[]> = {
-  svg: ["viewBox", "role", "aria-label"], g: [], title: [], path: ["d"], line: ["x1", "x2", "y1", "y2"],
-  rect: ["x", "y", "width", "height", "rx"], circle: ["cx", "cy", "r"], text: ["x", "y"],
+  svg: ["viewBox", "role", "aria-label"],
+  g: [],
+  title: [],
+  path: ["d"],
+  line: ["x1", "x2", "y1", "y2"],
+  rect: ["x", "y", "width", "height", "rx"],
+  circle: ["cx", "cy", "r"],
+  text: ["x", "y"],
 };
 
 /** The timeline that is drawn there: its axis and its lanes. */
 export function timelineIn(root: Element): Picture[] {
-  return [...root.querySelectorAll("svg.timeline")].map((svg, at) => ({ words: at ? "" : "Timeline", svg: written(svg, inkOf(root)) }));
+  return [...root.querySelectorAll("svg.timeline")].map((svg, at) => ({
+    words: at ? "" : "Timeline",
+    svg: written(svg, inkOf(root)),
+  }));
 }
 
 /** The drawings of trials there. */
 export function trialsIn(root: Element): Picture[] {
   return [...root.querySelectorAll("figure.curve")].flatMap((figure) => {
     const words = [...(figure.querySelector("figcaption")?.children ?? [])].map((each) => each.textContent);
-    return [...figure.querySelectorAll("svg")].map((svg) => ({ words: words.join(" "), svg: written(svg, inkOf(root)) }));
+    return [...figure.querySelectorAll("svg")].map((svg) => ({
+      words: words.join(" "),
+      svg: written(svg, inkOf(root)),
+    }));
   });
 }
 
@@ -41,7 +53,9 @@ function written(element: Element, ink: number): string {
   const given = names.filter((name) => element.hasAttribute(name)).map((name) => [name, element.getAttribute(name)]);
   const look = names.length && element.tagName !== "svg" ? Object.entries(lookOf(element, ink)) : [];
   const attributes = [...given, ...look].map(([name, value]) => ` ${name}="${escaped(String(value))}"`);
-  const inner = [...element.childNodes].map((node) => (node.nodeType === 3 ? escaped(node.nodeValue ?? "") : node.nodeType === 1 ? written(node as Element, ink) : ""));
+  const inner = [...element.childNodes].map((node) =>
+    node.nodeType === 3 ? escaped(node.nodeValue ?? "") : node.nodeType === 1 ? written(node as Element, ink) : "",
+  );
   return `<${element.tagName}${attributes.join("")}>${inner.join("")}</${element.tagName}>`;
 }
 
@@ -55,7 +69,8 @@ function lookOf(element: Element, ink: number): Record<string, string | number> 
   const look: Record<string, string | number> = { fill };
   if (opacity < 0.99) look.opacity = Math.round(100 * opacity) / 100;
   if (stroke !== "none") Object.assign(look, { stroke, "stroke-width": parseFloat(style.strokeWidth) });
-  if (stroke !== "none" && style.strokeDasharray !== "none") look["stroke-dasharray"] = style.strokeDasharray.replaceAll("px", "");
+  if (stroke !== "none" && style.strokeDasharray !== "none")
+    look["stroke-dasharray"] = style.strokeDasharray.replaceAll("px", "");
   if (stroke !== "none" && style.strokeLinecap !== "butt") look["stroke-linecap"] = style.strokeLinecap;
   if (!isText) return look;
   look["font-size"] = style.fontSize;

@@ -8,7 +8,10 @@ const OF_HEAD = "nbaccel-head-"; // begins the class that names the head
 const COVERED = "nbaccel-covered"; // the event of a place that another live view covers
 const DRAWN_ANEW_MS = 1000; // in which an output that goes may come back with another picture
 
-export interface Cover {end: () => void, move: (place: HTMLElement) => void}
+export interface Cover {
+  end: () => void;
+  move: (place: HTMLElement) => void;
+}
 
 /** Call `show` for every element of this class that the page has or gets. If the element goes and its output is drawn
  * anew, its live view moves there; else it ends.
@@ -16,7 +19,7 @@ export interface Cover {end: () => void, move: (place: HTMLElement) => void}
  * @returns what ends it */
 export function takePlaces(page: Document, name: string, show: (place: HTMLElement) => Cover | null): () => void {
   const taken: Map<HTMLElement, Cover> = new Map();
-  const left: {at: string, cover: Cover}[] = [];
+  const left: { at: string; cover: Cover }[] = [];
   const take = (place: HTMLElement) => {
     if (taken.has(place)) return;
     const at = named(place, AT);
@@ -38,9 +41,9 @@ export function takePlaces(page: Document, name: string, show: (place: HTMLEleme
   };
   const takeWithin = (node: Node) => {
     if (node.nodeType !== 1) return;
-    const element = (node as HTMLElement);
+    const element = node as HTMLElement;
     if (element.classList.contains(name)) take(element);
-    for (const place of element.getElementsByClassName(name)) take((place as HTMLElement));
+    for (const place of element.getElementsByClassName(name)) take(place as HTMLElement);
   };
   const observer = new MutationObserver((records) => {
     for (const [place, cover] of taken) if (!place.isConnected) leave(place, cover);
@@ -75,7 +78,7 @@ export function cover(place: HTMLElement, fill: (cover: HTMLElement) => () => vo
   let saved: HTMLElement[] = [];
   let at = place;
   let focused: Element | null = null;
-  live.addEventListener("focusin", (event) => (focused = (event.target as Element)));
+  live.addEventListener("focusin", (event) => (focused = event.target as Element));
   live.addEventListener("focusout", () => (focused = null));
   let hasEnded = false;
   const leave = () => {

@@ -8,7 +8,7 @@ const TASKS = '.scroll[aria-label="Tasks"]';
 /** @returns what ends it */
 export function watchSight(root: HTMLElement, state: State, redraw: () => void): () => void {
   const scrolled = (event: Event) => {
-    const region = (event.target as HTMLElement);
+    const region = event.target as HTMLElement;
     if (state.log && region.matches?.(".printed")) state.log.follow = isAtEnd(region);
     if (!region.matches?.(TASKS)) return;
     state.endOf = region.scrollTop > 0 && isAtEnd(region) ? rowCount(region) : "";
@@ -43,7 +43,8 @@ export function measure(root: HTMLElement, state: State): boolean {
   const region = root.querySelector(TASKS);
   if (!region?.querySelector("tr[data-task]")) return false;
   const before = state.scrolled;
-  const heights = (which: string) => [...region.querySelectorAll(which)].map((each) => each.getBoundingClientRect().height);
+  const heights = (which: string) =>
+    [...region.querySelectorAll(which)].map((each) => each.getBoundingClientRect().height);
   const mean = (all: number[], known: number) => {
     const now = all.reduce((sum, each) => sum + each, 0) / all.length;
     return now > 8 && Math.abs(now - known) >= 4 ? now : known; // none, and a pixel or two, change nothing
@@ -62,7 +63,7 @@ const REGIONS = ".scroll[data-sight]";
 /** @returns what ends it */
 export function watchRows(root: HTMLElement, state: State, redraw: () => void): () => void {
   const scrolled = (event: Event) => {
-    const region = (event.target as HTMLElement);
+    const region = event.target as HTMLElement;
     if (region.matches?.(TILES)) measureTiles(root, state);
     else if (region.matches?.(REGIONS)) note(region, state);
     else return;
@@ -79,7 +80,11 @@ export function watchRows(root: HTMLElement, state: State, redraw: () => void): 
 }
 
 /** @returns what ends it */
-export function listening(root: HTMLElement, scrolled: (event: Event) => void, moved: (event: Event) => void): () => void {
+export function listening(
+  root: HTMLElement,
+  scrolled: (event: Event) => void,
+  moved: (event: Event) => void,
+): () => void {
   root.addEventListener("scroll", scrolled, true); // a region's scrolling does not bubble
   root.addEventListener("pointerover", moved);
   root.addEventListener("pointerleave", moved);
@@ -93,7 +98,7 @@ export function listening(root: HTMLElement, scrolled: (event: Event) => void, m
 /** The height of each table's rows as they were drawn.
  * @returns whether it has to be drawn again */
 export function measureRows(root: HTMLElement, state: State): boolean {
-  const regions = ([...root.querySelectorAll(REGIONS)] as HTMLElement[]);
+  const regions = [...root.querySelectorAll(REGIONS)] as HTMLElement[];
   return regions.map((region) => note(region, state)).some(Boolean);
 }
 
@@ -106,12 +111,19 @@ export function measureTiles(root: HTMLElement, state: State): boolean {
   if (!region || !tile || !list) return false;
   const style = getComputedStyle(list);
   const now = {
-    top: region.scrollTop, height: region.clientHeight, columns: style.gridTemplateColumns.split(" ").length,
+    top: region.scrollTop,
+    height: region.clientHeight,
+    columns: style.gridTemplateColumns.split(" ").length,
     row: tile.getBoundingClientRect().height + parseFloat(style.rowGap),
   };
   const before = state.tiles;
   state.tiles = now;
-  return before?.columns !== now.columns || Math.abs(before.top - now.top) > now.row || Math.abs(before.height - now.height) > now.row || Math.abs(before.row - now.row) > 0.1;
+  return (
+    before?.columns !== now.columns ||
+    Math.abs(before.top - now.top) > now.row ||
+    Math.abs(before.height - now.height) > now.row ||
+    Math.abs(before.row - now.row) > 0.1
+  );
 }
 
 function note(region: HTMLElement, state: State) {
@@ -119,9 +131,14 @@ function note(region: HTMLElement, state: State) {
   const before = state.sights.get(name);
   const rows = region.querySelectorAll("tbody tr:not(.gap)");
   if (!rows.length) return false;
-  const height = (rows[rows.length - 1].getBoundingClientRect().bottom - rows[0].getBoundingClientRect().top) / rows.length;
+  const height =
+    (rows[rows.length - 1].getBoundingClientRect().bottom - rows[0].getBoundingClientRect().top) / rows.length;
   const same = before && (height < 8 || Math.abs(height - before.row) < 4);
-  state.sights.set(name, { top: region.scrollTop, height: Math.max(region.clientHeight, 100), row: same ? before.row : height });
+  state.sights.set(name, {
+    top: region.scrollTop,
+    height: Math.max(region.clientHeight, 100),
+    row: same ? before.row : height,
+  });
   return !same || Math.abs(before.top - region.scrollTop) > 1;
 }
 

@@ -7,7 +7,8 @@ import { sendPictures, trialsIn, type Picture } from "./picture";
 import type { Model } from "./widget";
 
 const WITHIN_MS = 5000; // an experiment's trials are asked for and drawn
-const PLACE = "position:fixed;inset:0 auto auto 0;width:640px;height:100px;overflow:hidden;opacity:0;pointer-events:none";
+const PLACE =
+  "position:fixed;inset:0 auto auto 0;width:640px;height:100px;overflow:hidden;opacity:0;pointer-events:none";
 
 /** Send what the page draws of an experiment's trials, when it ends.
  * @returns what ends it */
@@ -27,7 +28,8 @@ export function watchExperiments(model: Model, newSource: () => Source): () => v
 
 /** Draw the trials of an experiment that has ended out of sight, and send what was drawn. */
 async function sendTrials(source: Source, id: string) {
-  while (document.visibilityState === "hidden") await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
+  while (document.visibilityState === "hidden")
+    await new Promise((seen) => document.addEventListener("visibilitychange", seen, { once: true }));
   const place = document.createElement("div");
   place.style.cssText = PLACE;
   place.inert = true;

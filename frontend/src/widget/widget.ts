@@ -59,12 +59,12 @@ export function sourceOf(model: Model): Source {
   };
 }
 
-function render({ model, el }: {model: Model, el: HTMLElement}) {
+function render({ model, el }: { model: Model; el: HTMLElement }) {
   return mount(el, sourceOf(model), { state: newState(Boolean(model.get("details"))) });
 }
 
 /** A page that makes the model without showing it has places for views. */
-function initialize({ model }: {model: Model}) {
+function initialize({ model }: { model: Model }) {
   const states: WeakMap<HTMLElement, State> = new WeakMap(); // an output that scrolls far away leaves the page and comes back
   const takes = takePlaces(document, model.get("place"), (place) => {
     const state = states.get(place) ?? stateOf(place);
