@@ -216,20 +216,20 @@ def _failed(results: ResultGrid) -> TuneError:
 def _with_older(config: CheckpointConfig, others: dict[str, Any]) -> CheckpointConfig:
     """The config with what arguments of older names say; they are taken out of `others`."""
     given = {name: value for name in _OLDER if (value := others.pop(name, None)) not in (None, False, 0)}
-    if not given:
-        return config
     newer = {_OLDER[name]: value for name, value in given.items()}
-    words = ", ".join(f"{name}={value!r}" for name, value in newer.items())
-    warnings.warn(
-        f"tune.run({', '.join(given)}) will go: pass checkpoint_config=tune.CheckpointConfig({words}).",
-        DeprecationWarning,
-        stacklevel=3,
-    )
+    if given:
+        words = ", ".join(f"{name}={value!r}" for name, value in newer.items())
+        warnings.warn(
+            f"tune.run({', '.join(given)}) will go: pass checkpoint_config=tune.CheckpointConfig({words}).",
+            DeprecationWarning,
+            stacklevel=3,
+        )
     score = str(newer.get("checkpoint_score_attribute", ""))
     if score.startswith("min-"):
         newer |= {"checkpoint_score_attribute": score.removeprefix("min-"), "checkpoint_score_order": "min"}
-    now = {each.name: getattr(config, each.name) for each in fields(config)}
-    return TuneCheckpointConfig(**(now | newer))
+    now = {each.name: getattr(config, each.name) for each in fields(config)} | newer
+    now["checkpoint_at_end"] = bool(now["checkpoint_at_end"])  # a Tuner's default is another one
+    return TuneCheckpointConfig(**now)
 
 
 def _refuse(others: Mapping[str, Any]) -> None:

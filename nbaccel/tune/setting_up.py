@@ -28,7 +28,8 @@ from nbaccel.tune.search.basic_variant import BasicVariantGenerator
 from nbaccel.tune.search.optuna import StudySource
 from nbaccel.tune.search.sample import Categorical, Domain, Float, Integer, Normal
 from nbaccel.tune.searching import SearcherSource, fill_unknown
-from nbaccel.tune.trainables import is_class, name_of
+from nbaccel.tune.trainable import Trainable
+from nbaccel.tune.trainables import BoundTrainable, is_class, name_of
 from nbaccel.tune.trainer_trial import SCALING, TrainerTrial
 from nbaccel.tune.trial import Trial, TrialNames, TrialState
 from nbaccel.tune.trial_decisions import Rules, TrialDecisions
@@ -272,9 +273,14 @@ def _class_options(wanted: Wanted) -> ClassOptions:
                     "makes its checkpoints itself, tune.report(metrics, checkpoint=...)."
                 )
         return ClassOptions()
+    at_end = keeping.checkpoint_at_end
+    if at_end is None:  # as in Ray, if the class can save
+        given = wanted.trainable
+        cls = given.function if isinstance(given, BoundTrainable) else given
+        at_end = cls.save_checkpoint is not Trainable.save_checkpoint
     return ClassOptions(
         keeping.checkpoint_frequency or 0,
-        bool(keeping.checkpoint_at_end),
+        at_end,
         wanted.exports,
         wanted.tune.reuse_actors,
     )

@@ -108,7 +108,7 @@ class TuneCheckpointConfig(CheckpointConfig):
     """Which checkpoints stay on disk, and how often a class of trainables makes one.
 
     checkpoint_frequency  after every so many steps; 0: never by itself
-    checkpoint_at_end     also when the trial ends
+    checkpoint_at_end     also when the trial ends; None: yes for Tuner, if the class can save, and no for tune.run
     A function makes its checkpoints itself: tune.report(metrics, checkpoint=...).
     """
 

@@ -104,6 +104,12 @@ class TestTrials:
             (result,) = fit(Counts, {"x": 1}, config)
             assert (len(result.history), len(result.best_checkpoints), result.state) == (3, expected, "stopped")
 
+    def test_a_tuner_saves_a_class_at_the_end_and_tune_run_does_not(self, kept: Kept) -> None:
+        (result,) = fit(Counts, {"x": 1, "steps": 3}, kept())
+        assert [metrics["score"] for _, metrics in result.best_checkpoints] == [3]
+        analysis = tune.run(Counts, config={"x": 1, "steps": 3}, storage_path=kept().storage_path, verbose=0)
+        assert analysis.trials[0].checkpoint is None
+
     def test_older_names_of_options_about_checkpoints_act_and_warn(self, kept: Kept) -> None:
         options: dict[str, Any] = {"checkpoint_freq": 1, "checkpoint_at_end": True, "keep_checkpoints_num": 2}
         with pytest.warns(DeprecationWarning, match=r"pass checkpoint_config=tune.CheckpointConfig\(num_to_keep=2, "):
