@@ -62,7 +62,7 @@ RAYS_WORDS: dict[str, list[str]] = {
     "logging_config.py": [
         "Valid encoding types are:",
     ],
-    "train/scaling.py": [
+    "train/configs.py": [
         "was found in `resources_per_worker`.",
         "is set to 0 in `resources_per_worker`.",
     ],

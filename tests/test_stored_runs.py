@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from nbaccel import cli, tune
+from nbaccel.train import CheckpointConfig
 from nbaccel.train.journal import Journal, Kept
 from nbaccel.tune.experiment_journal import ExperimentJournal
 from nbaccel.tune.trial import Trial, TrialState
@@ -24,7 +25,7 @@ def train(storage: Path, name: str, end: str = "", error: str = "") -> Path:
     folder = storage / name
     folder.mkdir(parents=True)
     journal = Journal(folder)
-    journal.begin(name)
+    journal.begin(name, CheckpointConfig())
     journal.gang(0, 0, "", [])
     for number, loss in enumerate([1.0, 0.5]):
         journal.report(number, 0, {"loss": loss})

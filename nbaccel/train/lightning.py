@@ -12,7 +12,6 @@ from typing import Any
 from nbaccel import elsewhere, hints
 from nbaccel.train import session
 from nbaccel.train.checkpoint import Checkpoint, new_folder
-from nbaccel.train.torch.train_loop_utils import get_device
 
 try:
     import lightning.pytorch as pl
@@ -26,6 +25,8 @@ except ModuleNotFoundError:
             "nbaccel.train.lightning needs Lightning, in this process and in the workers: pip install lightning",
             name=error.name,
         ) from None
+
+from nbaccel.train.torch.train_loop_utils import get_device
 
 hints.expect_imports([pl.__name__])
 

@@ -79,7 +79,7 @@ class TestInTrials:
         space = {"x": 1, "steps": 2, "fails_in": 1, "how": "raise", "folder": str(tmp_path)}
         config = kept(callbacks=[notes], failure_config=tune.FailureConfig(max_failures=1))
         tune.Tuner(trainables.steps, param_space=space, run_config=config).fit()
-        first = [("start", True), "save", ("result", 1.0), ("start", True), "restore", "save", ("result", 0.5)]
+        first = [("start", True), ("result", 1.0), "save", ("start", True), "restore", ("result", 0.5), "save"]
         assert notes.seen == [*first, ("end", False)]
         notes = Notes()
         tune.Tuner(trainables.raises, param_space={"x": 1}, run_config=kept("second", callbacks=[notes])).fit()

@@ -18,7 +18,7 @@ from tests.rig import wait_until
 
 
 def shown(observer: observing.Observer) -> dict[str, Any]:
-    published = observer.ask({"ask": "snapshot"})["snapshot"]["published"]
+    published = observer.ask({"ask": "snapshot"})["snapshot"].get("published", [])
     return {row["id"]: row["record"] for row in published}
 
 
