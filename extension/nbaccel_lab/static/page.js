@@ -107,7 +107,7 @@ function open({ id, title, notebook }) {
 
 /** What anywidget would give the cockpit: traits, and messages in both directions. */
 function modelOf(runtime) {
-  const traits = { snapshot: "", runs: "", runs_code: "", past_code: "", details: true };
+  const traits = { snapshot: "", published: "[]", runs_code: "", past_code: "", details: true };
   const listeners = new Map();
   const emit = (name, given) => [...(listeners.get(name) ?? [])].forEach((listener) => listener(given));
   const set = (name, value) => {
@@ -125,9 +125,8 @@ function modelOf(runtime) {
     send: (message) => (message.say === "past" ? load("past_code", "past.js") : answers(message)),
     take(snapshot) {
       newest = snapshot;
-      const runs = runsOf(snapshot);
-      if (runs) load("runs_code", "runs.js");
-      set("runs", runs);
+      if (snapshot.published?.length) load("runs_code", "runs.js");
+      set("published", JSON.stringify(snapshot.published ?? []));
       set("snapshot", JSON.stringify({ ...snapshot, runtime: { ...snapshot.runtime, job: ownJob(snapshot) } }));
     },
     end: () => newest && set("snapshot", JSON.stringify({ ...newest, ended: true })),
@@ -136,13 +135,6 @@ function modelOf(runtime) {
 
 /** With one driver its rows need no name; with several, each has one. */
 const ownJob = ({ jobs = [] }) => (jobs.length === 1 ? jobs[0].number : 0);
-
-function runsOf({ published = [], jobs = [] }) {
-  const owner = (number) => (jobs.length > 1 ? (jobs.find((job) => job.number === number)?.name ?? "") : "");
-  const of = (wanted) => published.filter(({ kind }) => kind === wanted).map(({ record, job }) => ({ ...record, owner: owner(job) }));
-  const given = { runs: of("run"), experiments: of("experiment"), served: of("application") };
-  return Object.values(given).some((rows) => rows.length) ? JSON.stringify(given) : "";
-}
 
 // ---- what a view asks for
 
