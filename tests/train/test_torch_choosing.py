@@ -122,6 +122,7 @@ def test_the_config_is_checked_where_it_is_made() -> None:
     assert not TorchConfig(share_devices=False).backend_cls.share_cuda_visible_devices
 
 
+@pytest.mark.extra("torch")
 def test_the_driver_is_no_worker() -> None:
     from nbaccel.train.torch import get_device, get_devices
 
