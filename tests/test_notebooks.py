@@ -120,13 +120,17 @@ def shown_texts(notebook: Any) -> list[str]:
 
 
 def kinds(cells: list[Any]) -> dict[str, set[str]]:
-    """What each cell shows: streams, forms of data, errors. A line that has gone shows nothing."""
+    """What each cell shows: streams, forms of data, errors. A line that has gone shows nothing.
+
+    Of cells in STAYS only what they print counts: whether the line below one has gone when the cell ends is chance.
+    """
     shown = {}
     for cell in cells:
         outputs = cell.get("outputs", [])
         streams = {output.name for output in outputs if output.output_type == "stream"}
         data = {kind for output in outputs for kind, text in output.get("data", {}).items() if text and kind != WIDGET}
-        shown[cell.id] = streams | data | {output.ename for output in outputs if output.output_type == "error"}
+        shown[cell.id] = streams | (data if cell.id not in STAYS else set())
+        shown[cell.id] |= {output.ename for output in outputs if output.output_type == "error"}
     return shown
 
 
