@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -126,29 +125,3 @@ def note_of_ray() -> Path:
 def _say(text: str) -> None:
     """Tell the user, in the notebook or terminal."""
     sys.stdout.write(text + "\n")
-
-
-# ---- the address under which other machines reach this one
-
-
-LOOPBACK = "127.0.0.1"
-_SOMEWHERE = "192.0.2.1:80"  # an address for documentation: it is routed, but no host has it
-
-
-@functools.cache
-def host_address() -> str:
-    """This machine's address, determined at the first call; 127.0.0.1 without a network."""
-    return address_towards(_SOMEWHERE)
-
-
-def address_towards(address: str) -> str:
-    """This machine's address as the given host sees it. Nothing is sent to the host."""
-    host, _, port = address.partition(":")
-    import socket
-
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect((host, int(port or 80)))
-            return str(probe.getsockname()[0])
-        except OSError:
-            return LOOPBACK
