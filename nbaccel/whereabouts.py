@@ -76,38 +76,47 @@ def _of_name(name: str, current: Engine) -> Stack:
     running = [
         _Worker(row.name, row.pid, row.node_id or "") for row in rows if row.state.startswith("RUNNING") and row.pid
     ]
-    workers = {each.pid: each for each in (*running, *_named(name, current))}
+    waiting: list[str] = []
+    workers = {each.pid: each for each in (*running, *_named(name, current, waiting))}
     if workers:
         return Stack("\n\n".join(_standing(each, current) for each in workers.values()))
     if rows:
         return Stack(explain(rows[0].task_id).sentence)
+    if waiting:
+        return Stack(waiting[0])
     raise ValueError(f"Nothing is called {name!r}: no task, actor, training run, experiment or trial.")
 
 
-def _named(name: str, current: Engine) -> Iterator[_Worker]:
-    """Who runs under a name: actors, the ranks of a run, the trials of an experiment."""
+def _named(name: str, current: Engine, waiting: list[str]) -> Iterator[_Worker]:
+    """Who runs under a name: actors, the ranks of a run, the trials of an experiment. Notes who has no process yet."""
     for actor in current.state(ActorRow, sys.maxsize):
-        if actor.pid is not None and name in (actor.name, actor.class_name):
-            yield _Worker(actor.class_name, actor.pid, actor.node_id or "")
+        if name in (actor.name, actor.class_name):
+            if actor.pid is not None and actor.state == "ALIVE":
+                yield _Worker(actor.class_name, actor.pid, actor.node_id or "")
+            elif actor.state != "DEAD":
+                waiting.append(explain(actor.actor_id).sentence)
     snapshot = current.snapshot()
     for run in run_snapshot.of_snapshot(snapshot):
         if run.name == name and run.is_under_way:
             yield from (_Worker(f"{name}, rank {rank.rank}", rank.pid) for rank in run.ranks if rank.pid is not None)
+            waiting.append(f"{wording.plain(name)} is {run.state}; no rank runs yet. {wording.plain(run.why)}".rstrip())
     for experiment in experiment_snapshot.of_snapshot(snapshot):
         if experiment.is_under_way:
-            yield from _trials(experiment.id, name if name != experiment.name else "", current)
+            yield from _trials(experiment.id, name if name != experiment.name else "", current, waiting)
+            if name == experiment.name:
+                waiting.append(f"{wording.plain(name)} is {experiment.state}; no trial runs right now.")
 
 
-def _trials(experiment: str, wanted: str, current: Engine) -> Iterator[_Worker]:
+def _trials(experiment: str, wanted: str, current: Engine, waiting: list[str]) -> Iterator[_Worker]:
     """The trials that run; only the `wanted` one if that is named."""
     for id, row in current.history(ReadRows(experiment)).rows.items():
         trial = msgspec.convert(row, TrialRow)
-        if (
-            trial.state == "running"
-            and trial.pid is not None
-            and wanted in ("", id, experiment_snapshot.short_trial(id))
-        ):
+        if wanted not in ("", id, experiment_snapshot.short_trial(id)):
+            continue
+        if trial.state == "running" and trial.pid is not None:
             yield _Worker(f"trial {id}", trial.pid)
+        elif wanted:
+            waiting.append(f"Trial {id} is {trial.state}.")
 
 
 def _standing(worker: _Worker, current: Engine) -> str:

@@ -692,6 +692,10 @@ class StandsInThreads:
         nbaccel.get(gate.wait.remote())
 
 
+class Idles:
+    pass
+
+
 def test_a_running_task_has_a_stack_and_one_that_waits_a_reason(nb, gate):
     running = stands_here.remote(gate)
     wait_until(lambda: nb.get(gate.arrived.remote()) == 1, "the task")
@@ -717,6 +721,12 @@ def test_calls_in_a_loop_or_in_threads_have_stacks(nb, gate, kind):
     nb.get(gate.open.remote())
     nb.get(call)
     wait_until(lambda: "None of its own code runs there now." in nb.stack(actor), "an idle actor")
+
+
+def test_an_actor_that_waits_is_found_by_its_class(nb):
+    waits = nb.remote(Idles).options(resources={"nowhere": 1}).remote()
+    wait_until(lambda: "there is no nowhere" in nb.stack("Idles"), "the reason")
+    nb.kill(waits)
 
 
 # ---- what has ended

@@ -28,6 +28,7 @@ from nbaccel.train import (
     UserCallback,
     WorkerGroupError,
     controller,
+    run_facts,
     signalling,
 )
 from nbaccel.train import run as run_module
@@ -256,6 +257,17 @@ def test_the_stack_of_a_run_is_that_of_each_rank(begun: Any, tmp_path: Path) -> 
     assert run.result(timeout=60).return_value == "asked"
     with pytest.raises(ValueError, match="Nothing is called 'run'"):
         nbaccel.stack("run")
+
+
+def test_the_stack_of_a_run_whose_ranks_are_not_known_yet_says_so(
+    begun: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_facts, "SNAPSHOTS_PER_S", 1e-3)  # only the first snapshot is published: without ranks
+    run = begun(loops.until_asked)
+    wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
+    assert nbaccel.stack("run") == "run is waiting; no rank runs yet."
+    run.stop()
+    assert run.result(timeout=60).return_value == "asked"
 
 
 def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(
