@@ -206,8 +206,8 @@ def _raise_the_only_reason(results: ResultGrid) -> None:
     reasons = [f"{type(error).__name__}: {_last_line(error)}" for error in errors]
     if len({_NUMBER.sub("", reason) for reason in reasons}) == 1:
         raise TuneError(
-            f"All {len(errors)} trials failed for one reason, before any of them reported: {reasons[0]} The results "
-            "are in Tuner.get_results()."
+            f"All {len(errors)} trials failed for one reason, before any of them reported: "
+            f"{reasons[0].rstrip('.')}. The results are in Tuner.get_results()."
         ) from errors[0]
 
 

@@ -33,7 +33,9 @@ def fails(config):
 try:
     tune.Tuner(fails, param_space={"x": tune.grid_search([1, 2, 3])}).fit()
 except tune.TuneError as error:
-    assert "All 3 trials failed for one reason" in str(error) and "ValueError: no such file" in str(error), error
+    said = str(error)
+    assert "All 3 trials failed for one reason" in said and "ValueError: no such file" in said, said
+    assert "/1. The results are in Tuner.get_results()" in said, said
 else:
     raise AssertionError("three trials failed in silence")
 ray.shutdown()
