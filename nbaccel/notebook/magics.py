@@ -169,6 +169,8 @@ def suggested_magic(refusal: str) -> str:
     if found and found[1] in CELL_MAGICS and f"%%{found[1]}" in found[0]:
         return f"%%{found[1]} must be the first line of its cell: nothing may stand above it, not even a comment."
     if found and found[1] in MAGICS and found[1] not in CELL_MAGICS:
+        if f"%%{found[1]}" in found[0]:
+            return f"%{found[1]} is a magic of one line: write it with one %."
         return f"%{found[1]} works in the notebook after %load_ext nbaccel, but not in a task."
     near = difflib.get_close_matches(found[1], MAGICS, n=1, cutoff=ALIKE) if found else []
     return f"Did you mean {'%%' if near[0] in CELL_MAGICS else '%'}{near[0]}?" if near else ""

@@ -308,6 +308,10 @@ def test_a_view_of_nothing_starts_no_cluster(run: Run) -> None:
     assert not nbaccel.is_initialized()
 
 
+def test_a_magic_of_one_line_that_is_written_over_a_cell_says_so(run: Run) -> None:
+    assert "%accel_status is a magic of one line: write it with one %." in run("%%accel_status\n1")
+
+
 def test_a_reloaded_extension_knows_what_it_started(run: Run) -> None:
     run("nbaccel.shutdown()\n%accel_init engine=debug num_cpus=2 num_gpus=1")
     run("%unload_ext nbaccel\n%load_ext nbaccel")
