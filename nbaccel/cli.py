@@ -411,7 +411,9 @@ def runs(
     try:
         found = stored_runs.with_curves(path, curves) if curves else stored_runs.runs(path, text=text, state=state)
     except FileNotFoundError as error:
-        raise click.ClickException(f"There is no folder {error.filename}: nothing was stored yet.") from None
+        if not as_json:
+            raise click.ClickException(f"There is no folder {error.filename}: nothing was stored yet.") from None
+        found = []
     if as_json or curves:
         click.echo(msgspec.json.encode(found).decode())
     else:

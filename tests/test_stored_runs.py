@@ -114,6 +114,10 @@ def test_the_command_lists_runs_as_a_table_and_as_json(tmp_path: Path) -> None:
     assert msgspec.convert(row, StoredRun) == runs(tmp_path)[0]
     empty = CliRunner().invoke(cli.main, ["runs"], obj=control, env={"NBACCEL_STORAGE": str(tmp_path / "none")})
     assert empty.exit_code == 1 and "nothing was stored yet" in empty.output
+    none = CliRunner().invoke(
+        cli.main, ["runs", "--json"], obj=control, env={"NBACCEL_STORAGE": str(tmp_path / "none")}
+    )
+    assert (none.exit_code, json.loads(none.output)) == (0, [])
 
 
 def test_the_curves_of_a_run_have_its_config_and_nothing_that_was_made_again(tmp_path: Path) -> None:

@@ -914,6 +914,8 @@ export interface LastError {
  *
  * state    "running", "finished", "stopped", "failed", or "interrupted" if its program ended without a word
  * metrics  of the last report; of an experiment, those of its best trial, whose parameters are `config`
+ * config   of a run, its train_loop_config; what is no number or text is short text
+ * curves   of the metrics, if they were asked for
  */
 export interface StoredRun {
   name: string;
@@ -929,6 +931,13 @@ export interface StoredRun {
   metrics?: Record<string, any>;
   config?: Record<string, any>;
   error?: string;
+  curves?: StoredCurve[];
+}
+
+/** A metric over reports: the number of each report, the seconds that the run had taken until then, the value. */
+export interface StoredCurve {
+  name: string;
+  points: [number, number, number][];
 }
 
 /** The questions by their names, each with its answer. */
