@@ -27,7 +27,9 @@ const TALL = 180;
 const LEFT = 52;
 const RIGHT = 10;
 const FLOOR = TALL - 22;
-const WIDEST = 560;
+const WIDEST = 720; // of a drawing
+const NARROWEST = 380; // of two beside each other
+const GAP = 16;
 const SMOOTH = 0.8; // the weight of what was before
 
 export function drawCompared(
@@ -37,7 +39,8 @@ export function drawCompared(
   change: (choices: Partial<Choices>) => void,
 ) {
   const metrics = [...new Set(runs.flatMap(({ curves = [] }) => curves.map(({ name }) => name)))];
-  const room = Math.max(240, Math.min(WIDEST, wide - 30));
+  const columns = Math.max(1, Math.min(metrics.length, Math.floor(wide / NARROWEST)));
+  const room = Math.max(240, Math.min(WIDEST, (wide - 30 - GAP * (columns - 1)) / columns));
   const toggle = (label: string, pressed: boolean, to: Partial<Choices>) =>
     button(label, { "aria-pressed": pressed, onClick: () => change(to) });
   return (
@@ -49,7 +52,7 @@ export function drawCompared(
         {toggle("Smooth", choices.smooth, { smooth: !choices.smooth })}
       </div>
       {metrics.length ? (
-        <div class="curves">
+        <div class="curves" style={`grid-template-columns:repeat(${columns},minmax(0,${WIDEST}px))`}>
           {metrics.map((metric) => drawMetric(metric, linesOf(runs, metric, choices), choices, room, change))}
         </div>
       ) : (

@@ -50,7 +50,6 @@ const STORED_STYLE = `
 & .compare .curve.wide{max-width:none}& .compare svg{touch-action:pan-y}
 & .compare .curve .curve-line{stroke-width:1.6}& .compare .at{stroke:var(--edge);stroke-width:1}
 & .compare .values{display:flex;flex-wrap:wrap;gap:2px 14px;list-style:none;margin:2px 0 0;padding:0}& .compare .values li{margin:0}
-& .compare .curves{grid-template-columns:repeat(auto-fill,minmax(min(380px,100%),1fr))}
 `.replaceAll("&", ".nbaccel-cockpit.nbaccel-cockpit");
 
 /** Show the runs in `place`.
@@ -231,7 +230,7 @@ function rowOf(run: StoredRun, failed: boolean, state: StoredState, deeds: Deeds
         {run.kind === "experiment" && <span class="quiet small below">experiment</span>}
       </th>
       {stateCell(SIGNS[run.state ?? ""] ?? "◌", run.state ?? "", colourOf(state, key))}
-      {cell(started > 0 && clock(started, now), "nowrap")}
+      {cell(started > 0 && whenWords(started, now), "nowrap")}
       {cell(started > 0 && age((run.state === "running" ? now : ended) - started), "nowrap")}
       {cell(progress, "nowrap")}
       <td title={[metricWords(run), configWords(run, Infinity)].filter(Boolean).join(" with ")}>
@@ -242,6 +241,12 @@ function rowOf(run: StoredRun, failed: boolean, state: StoredState, deeds: Deeds
       {cell(deeds.remove && run.state !== "running" && deleteButton(run, state, deeds), "acts")}
     </tr>
   );
+}
+
+/** With the year, of a run of another one. */
+function whenWords(time: number, now: number) {
+  const year = new Date(time * 1000).getFullYear();
+  return `${year === new Date(now * 1000).getFullYear() ? "" : `${year}-`}${clock(time, now)}`;
 }
 
 /** The hue that a chosen run has in the comparison. */
