@@ -392,20 +392,44 @@ def stack(pid: int) -> None:
 @click.option("--text", default="", help="Only with this in their name, metrics or best config.")
 @click.option("--state", default="", help="Only in this state: running, finished, stopped, failed, interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of runs.")
-def runs(path: str | None, text: str, state: str, as_json: bool) -> None:
+@click.option("--curves", multiple=True, metavar="NAME", help="Only this run, as JSON with its curves; repeatable.")
+@click.option("--delete", multiple=True, metavar="NAME", help="Delete this run with its checkpoints; repeatable.")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
+def runs(
+    path: str | None, text: str, state: str, as_json: bool, curves: tuple[str, ...], delete: tuple[str, ...], yes: bool
+) -> None:
     """Show the training runs and experiments of a storage folder, the newest first; no head is needed."""
     import msgspec
 
     from nbaccel.views import stored_runs
 
+    for name in delete:
+        if yes or click.confirm(f"Delete {wording.plain(name)} with its checkpoints?"):
+            _delete_run(path, name)
+    if delete:
+        return
     try:
-        found = stored_runs.runs(path, text=text, state=state)
+        found = stored_runs.with_curves(path, curves) if curves else stored_runs.runs(path, text=text, state=state)
     except FileNotFoundError as error:
-        raise click.ClickException(f"There is no folder {error.filename}: nothing was stored yet.") from None
-    if as_json:
+        if not as_json:
+            raise click.ClickException(f"There is no folder {error.filename}: nothing was stored yet.") from None
+        found = []
+    if as_json or curves:
         click.echo(msgspec.json.encode(found).decode())
     else:
         _print(stored_runs.table(found, time.time()))
+
+
+def _delete_run(path: str | None, name: str) -> None:
+    from nbaccel.views import stored_runs
+
+    try:
+        stored_runs.delete(path, name)
+    except FileNotFoundError:
+        raise click.ClickException(f"There is no run {wording.plain(name)} in this folder any more.") from None
+    except BlockingIOError:
+        raise click.ClickException(f"{wording.plain(name)} is under way: stop it first.") from None
+    click.echo(f"Deleted {wording.plain(name)}.")
 
 
 @main.command("docs")

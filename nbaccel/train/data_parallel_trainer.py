@@ -152,7 +152,7 @@ class DataParallelTrainer:
         config = self.run_config
         if trial is not None:
             config = forwarding.config_inside(trial, config, loops.name_of(self.train_loop_per_worker))
-        opened = open_run(config, self._default_name())
+        opened = open_run(config, self._default_name(), self.train_loop_config)
         if opened.said:
             say("train", opened.said)
         latest = trial.latest_checkpoint() if trial is not None else None

@@ -445,7 +445,7 @@ class OpenRun:
         self.lock.release()
 
 
-def open_run(config: RunConfig, default_name: str) -> OpenRun:
+def open_run(config: RunConfig, default_name: str, loop_config: dict[str, Any] | None = None) -> OpenRun:
     """Open the run that the config names. Raises ControllerError if it cannot be written or is under way."""
     assert config.storage_path is not None
     wanted = config.name or default_name
@@ -474,7 +474,7 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
         # Read again: whoever held the lock a moment ago may have written.
         past = journal.read(folder) or past
         settle(str(folder), past)
-        log = _begun(folder, past, name, config.checkpoint_config)
+        log = _begun(folder, past, name, config.checkpoint_config, loop_config)
     except BaseException:  # of a network, or of a disk
         lock.release()
         raise
@@ -486,12 +486,12 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
     return OpenRun(name, str(folder), past, log, lock, said, remote=remote)
 
 
-def _begun(folder: Path, past: Past, name: str, keeps: CheckpointConfig) -> Journal:
+def _begun(folder: Path, past: Past, name: str, keeps: CheckpointConfig, loop_config: dict[str, Any] | None) -> Journal:
     """The run's journal, with the line that it begins. Raises ControllerError if the disk is full."""
     try:
         log = Journal(folder, past)
         try:
-            log.begin(name, keeps)
+            log.begin(name, keeps, loop_config)
         except OSError:
             log.close()
             raise
