@@ -17,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel import engine
 from nbaccel.handles.refs import ObjectRef
-from nbaccel.notebook import cells, dashboards, held_handles, reprs, settings, tracebacks
+from nbaccel.notebook import cells, dashboards, held_handles, options, reprs, settings, tracebacks
 from nbaccel.notebook.output import CellOutput, sender
 from nbaccel.views import sinks
 from nbaccel.waits import stopping
@@ -28,6 +28,8 @@ def attach(shell: InteractiveShell | None = None) -> None:
     shell = shell or get_ipython()
     if shell is None:
         return
+    # Sentences name the magics: a program that has only called init() can use them too.
+    shell.magics_manager.lazy_magics.update(dict.fromkeys(options.MAGICS, "nbaccel"))
     watch = cells.install(shell)
     tracebacks.install(shell)
     reprs.install(shell)

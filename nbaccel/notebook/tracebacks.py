@@ -87,8 +87,9 @@ def _show_with_hint(
 
 
 def _magics(shell: InteractiveShell) -> list[str]:
-    known: dict[str, dict[str, Any]] = shell.magics_manager.magics
-    return [name for kind in known.values() for name in kind if name.startswith("accel")]
+    manager = shell.magics_manager
+    known = [*manager.magics["line"], *manager.magics["cell"], *manager.lazy_magics]
+    return list(dict.fromkeys(name for name in known if name.startswith("accel")))
 
 
 def _is_of_ours(traceback: TracebackType) -> bool:

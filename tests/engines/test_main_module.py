@@ -12,10 +12,23 @@ import pytest
 CELL = """
 import functools, inspect, pickle, traceback
 from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 @dataclass(slots=True)
 class Conf:
     x: int
+
+class Point(NamedTuple):
+    x: int = 1
+
+class Pair(NamedTuple):
+    first: object
+    second: Point
+
+class Narrow(Generic[T]):
+    __slots__ = ("x",)
 
 def local_class():
     class Local:
@@ -53,6 +66,11 @@ def show():
 
 def given(x):
     return x
+
+def made(pair):
+    narrow = Narrow()
+    narrow.x = pair.first
+    return Pair(narrow, Point())
 """
 
 
@@ -80,6 +98,12 @@ def test_a_task_finds_classes_and_functions_by_name_and_returns_slotted_objects(
         assert found == [True] * 4
         assert (number, conf) == (55, main.Conf(2))
         assert nb.get(other.remote())
+
+
+def test_named_tuples_and_generic_classes_with_slots_travel(nb: ModuleType, main: Any) -> None:
+    back = nb.get(nb.remote(main.made).remote(main.Pair(7, main.Point(2))))
+    assert (type(back), back.second, back.second.x) == (main.Pair, main.Point(1), 1)
+    assert (type(back.first), back.first.x, hasattr(back.first, "__dict__")) == (main.Narrow, 7, False)
 
 
 def test_an_object_of_a_local_class_with_slots_comes_back(nb: ModuleType, main: Any) -> None:

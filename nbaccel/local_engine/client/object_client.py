@@ -124,11 +124,12 @@ class GarbageCollector:
 
     def _collect(self) -> None:
         while (number := self._next()) is not None:
+            began_at = time.thread_time()
             try:
                 gc.collect()
             finally:
                 self._link.flush()  # the released refs are sent before the answer
-                self._link.send(notified(GarbageCollected(number)))
+                self._link.send(notified(GarbageCollected(number, time.thread_time() - began_at)))
 
     def _next(self) -> int | None:
         """The request to be answered next; None: there is none, and the next one starts another thread."""

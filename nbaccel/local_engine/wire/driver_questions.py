@@ -62,6 +62,7 @@ class GarbageCollected(Question[None], tag="collected"):
     """This process has looked for cycles that hold refs, after the head had asked for it with this number."""
 
     number: int = 0
+    took_s: float = 0.0  # of a CPU: a machine that is busy with other work makes the round longer, and no dearer
 
 
 # ---- room for work to come

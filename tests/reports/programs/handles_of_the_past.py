@@ -8,7 +8,6 @@ import time
 
 import nbaccel as ray
 
-get_ipython().run_line_magic("load_ext", "nbaccel")
 ray.init(num_cpus=4, num_gpus=2)
 
 

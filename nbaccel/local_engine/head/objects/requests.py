@@ -4,7 +4,7 @@ When the store fills up, all processes collect cycles: a ref that only a cycle k
 ```
   store more than FILLED full ──► CollectGarbage to all drivers and workers, at most every PAUSE_S
   a store that cannot give room ──► the same at once; who asked waits until all have answered ──► spill, refuse
-  work that waits for what actors hold ──► the same, for at most SHARE of the time
+  work that waits for what actors hold ──► the same, for at most SHARE of the CPU's time
 ```
 Python itself looks when many objects were made, and a notebook that holds three large ones has made few.
 """
@@ -41,7 +41,8 @@ class GarbageRounds:
         self._waiting: set[int] = set()  # clients that have not answered
         self._round = 0
         self._begun_at = -PAUSE_S
-        self._took_s = 0.0  # the last round
+        self._took_s = 0.0  # of a CPU: what the last round cost the process that it cost most
+        self._is_due = False  # a round begins as soon as the last one has cost at most SHARE
 
     def filled(self, used: int, capacity: int) -> None:
         """So much of the store is taken, or asked for."""
@@ -50,8 +51,18 @@ class GarbageRounds:
 
     def work_waits(self) -> None:
         """Work waits for what actors hold, whose last handles may be in cycles."""
-        if not self._waiting and self._timers.now() - self._begun_at >= self._took_s / SHARE:
+        if self._is_due:
+            return
+        pause_s = self._begun_at + self._took_s / SHARE - self._timers.now()
+        if not self._waiting and pause_s <= 0:
             self._begin()
+            return
+        self._is_due = True
+        self._timers.after(max(pause_s, LONGEST_LOOK_S), self._due)
+
+    def _due(self) -> None:
+        self._is_due = False
+        self.work_waits()
 
     def is_awaited(self, asked_at: float) -> bool:
         """Whether a collection may still free space for a request of that time. Begins one if there was none since."""
@@ -60,7 +71,7 @@ class GarbageRounds:
         return bool(self._waiting)
 
     def _begin(self) -> None:
-        self._begun_at = self._timers.now()
+        self._begun_at, self._took_s = self._timers.now(), 0.0
         self._round = number = self._round + 1
         asked = [peer for peer in self._peers.values() if peer.role == "driver" or _has_run(peer)]
         self._waiting = {peer.client_id for peer in asked}
@@ -77,17 +88,20 @@ class GarbageRounds:
         else:
             self._timers.after(LONGEST_LOOK_S, lambda: self._wait(number, stall))
 
-    def answered(self, client_id: int, number: int) -> None:
+    def answered(self, client_id: int, number: int, took_s: float = 0.0) -> None:
         """A process has collected for this round, and has reported its released refs before.
 
         What it has collected for an earlier round says nothing: it may have made more since.
         """
         if number == self._round:
+            self._took_s = max(self._took_s, took_s)
             self.has_ended(client_id)
 
     def answer(self) -> Row[Peer]:
         """The row of what processes say when they have collected."""
-        return asks.GarbageCollected.answered_by(lambda peer, asked: self.answered(peer.client_id, asked.number))
+        return asks.GarbageCollected.answered_by(
+            lambda peer, asked: self.answered(peer.client_id, asked.number, asked.took_s)
+        )
 
     def has_ended(self, client_id: int) -> None:
         """Nothing more is to be waited for from this process."""
@@ -99,7 +113,6 @@ class GarbageRounds:
     def _over(self, number: int) -> None:
         if number == self._round:
             self._waiting.clear()
-            self._took_s = self._timers.now() - self._begun_at
             self.on_over()
 
 

@@ -18,7 +18,7 @@ import sys
 import threading
 from contextlib import suppress
 from functools import _lru_cache_wrapper, lru_cache
-from types import CodeType, FrameType, GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import CodeType, FrameType, GetSetDescriptorType, MemberDescriptorType, ModuleType, resolve_bases
 from typing import Any
 
 import ray
@@ -136,6 +136,8 @@ def _with_slots(arguments: tuple[Any, ...], kind: type) -> tuple[Any, ...]:
     if "__slots__" not in kind.__dict__:
         return arguments
     constructor, name, bases, keywords, *others = arguments
+    if not all(issubclass(constructor, type(base)) for base in resolve_bases(bases)):
+        return arguments  # what stands for a base, such as NamedTuple, makes the class and its slots
     slots = [each for each, member in kind.__dict__.items() if _is_slot(each, member)]
     return constructor, name, bases, {**keywords, "__slots__": tuple("".join(each) for each in slots)}, *others
 

@@ -152,6 +152,29 @@ def test_a_store_that_fills_asks_every_driver_to_look_for_garbage_and_waits_for_
     assert "The object store is full" in refusal(room.out.taken(1))
 
 
+def test_work_that_waits_has_all_look_as_often_as_the_looks_of_before_were_cheap(room: Room) -> None:
+    driver = room.out.add(1)
+
+    def asked() -> list[int]:
+        return [message.number for message in room.out.taken(1)]
+
+    room.garbage.work_waits()
+    assert asked() == [1]
+    room.clock.jump(PATIENCE_S / 2)  # others use the machine's CPUs
+    room.garbage.answered(driver.client_id, 1, took_s=0.01)
+    room.garbage.work_waits()
+    assert asked() == [2]
+    room.garbage.answered(driver.client_id, 2, took_s=0.1)
+    room.garbage.work_waits()
+    room.clock.jump(1.0)
+    assert asked() == []
+    room.clock.jump(1.1)  # what was asked too early is made up for, once
+    assert asked() == [3]
+    room.garbage.answered(driver.client_id, 3, took_s=0.01)
+    room.clock.jump(10.0)
+    assert asked() == []
+
+
 def test_a_machine_that_stands_still_refuses_nobody_before_all_have_looked(room: Room) -> None:
     maker = room.out.add(1)
     room.put_large(maker, b"x", CAPACITY)
