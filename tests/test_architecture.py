@@ -364,6 +364,7 @@ SHARED_CLASS_NAMES = {
     "Backend": {"train/backend.py", "util/collective/types.py"},  # what prepares a gang; a library of collectives
     "LoggingConfig": {"logging_config.py", "train/configs.py"},  # of ray.init; of a RunConfig
     "RayTrainReportCallback": {"train/huggingface/transformers.py", "train/lightning.py"},
+    "Sampler": {"accelerators/metrics.py", "tune/search/sample.py"},  # what asks devices; how a domain is drawn from
     # Ray's names, a module for each library.
     "TuneReportCallback": {
         f"tune/integration/{name}.py" for name in ("keras", "lightgbm", "pytorch_lightning", "ray_train", "xgboost")

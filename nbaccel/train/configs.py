@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from nbaccel.handles import option_checks as checks
-from nbaccel.train.checkpoint import Checkpoint, fsspec_for, is_remote
+from nbaccel.train.checkpoint import Checkpoint, fsspec_for, is_local, is_remote
 
 if TYPE_CHECKING:
     from nbaccel.train.backend import BackendConfig
@@ -215,7 +215,7 @@ def _storage_path(given: Any, filesystem: Any) -> str:
     text = os.fspath(given) if given is not None else os.environ.get(STORAGE_VARIABLE) or DEFAULT_STORAGE
     if filesystem is not None and given is None:
         raise ValueError("RunConfig(storage_filesystem=...) needs storage_path, a path in that filesystem.")
-    if filesystem is not None:
+    if not is_local(filesystem):
         return text
     if is_remote(text):
         _check_protocol(text)

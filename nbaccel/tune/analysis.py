@@ -12,6 +12,7 @@ from nbaccel.tune.experiment_journal import read_past
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_result import frame_of, result_of
+from nbaccel.tune.tune_config import folder_of
 from nbaccel.views.experiment_snapshot import ExperimentSummary
 from nbaccel.views.tables import Table
 
@@ -34,8 +35,9 @@ class ExperimentAnalysis:
         default_metric: str | None = None,
         default_mode: str | None = None,
         trials: list[Trial] | None = None,
+        storage_filesystem: Any = None,
     ) -> None:
-        self.experiment_path = os.fspath(experiment_checkpoint_path)
+        self.experiment_path = folder_of(experiment_checkpoint_path, storage_filesystem, "ExperimentAnalysis")
         self.trials = trials if trials is not None else list(read_past(self.experiment_path).trials.values())
         for trial in self.trials:
             trial.experiment_folder = self.experiment_path
@@ -128,10 +130,10 @@ class ExperimentAnalysis:
     def get_best_checkpoint(
         self, trial: Trial, metric: str | None = None, mode: str | None = None
     ) -> Checkpoint | None:
-        """A trial's checkpoint with the best value of the metric; the latest one without a metric."""
+        """A trial's checkpoint with the best value of the metric, or the latest one without a metric; else None."""
         metric, mode = metric or self.default_metric, mode or self.default_mode
         found = result_of(self.experiment_path, trial)
-        if metric is None or mode is None:
+        if metric is None or mode is None or not found.best_checkpoints:
             return found.checkpoint
         return found.get_best_checkpoint(metric, mode)
 

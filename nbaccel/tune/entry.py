@@ -12,6 +12,7 @@ from typing import Any
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+from nbaccel.train.saying import say as notify
 from nbaccel.tune.analysis import ExperimentAnalysis
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError
@@ -23,11 +24,18 @@ from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.stopper import Stopper
 from nbaccel.tune.trainables import checked, is_class
 from nbaccel.tune.trial import Trial
-from nbaccel.tune.tune_config import ResumeConfig, TuneCheckpointConfig, TuneConfig, TuneFailureConfig, TuneRunConfig
+from nbaccel.tune.tune_config import (
+    ResumeConfig,
+    SyncConfig,
+    TuneCheckpointConfig,
+    TuneConfig,
+    TuneFailureConfig,
+    TuneRunConfig,
+)
 from nbaccel.tune.tuner import Tuner
 
 # Arguments of Ray's that change nothing.
-_ACCEPTED = {"server_port", "checkpoint_keep_all_ranks", "local_checkpoint_frequency", "sync_config"}
+_ACCEPTED = {"server_port"}  # Ray's own server for experiments listens there, if somebody asks it to
 _OLDER = {  # the names of these fields of CheckpointConfig before Ray 2.7; Ray takes them with a warning
     "keep_checkpoints_num": "num_to_keep",
     "checkpoint_score_attr": "checkpoint_score_attribute",
@@ -37,7 +45,6 @@ _OLDER = {  # the names of these fields of CheckpointConfig before Ray 2.7; Ray 
 _INSTEAD = {
     "trial_executor": "trials are tasks of the engine",
     "_remote": "it is for Ray Client",
-    "storage_filesystem": "give a folder, storage_path",
     "loggers": "give LoggerCallbacks, callbacks=[...], as in Ray",
 }
 
@@ -54,6 +61,7 @@ def run(
     resources_per_trial: Mapping[str, Any] | PlacementGroupFactory | None = None,
     num_samples: int = 1,
     storage_path: str | os.PathLike[str] | None = None,
+    storage_filesystem: Any = None,
     search_alg: Any = None,
     scheduler: TrialScheduler | str | None = None,
     checkpoint_config: CheckpointConfig | None = None,
@@ -67,6 +75,7 @@ def run(
     verbose: int | None = None,
     progress_reporter: ProgressReporter | None = None,
     log_to_file: bool | str | Sequence[str] = False,
+    sync_config: SyncConfig | None = None,
     reuse_actors: bool = False,
     export_formats: Sequence[str] | None = None,
     restore: str | os.PathLike[str] | None = None,
@@ -111,6 +120,7 @@ def run(
     run_config = TuneRunConfig(
         name,
         os.fspath(storage_path) if storage_path is not None else None,
+        storage_filesystem,
         failure_config=TuneFailureConfig(max_failures, fail_fast),
         checkpoint_config=checkpoint_config,
         callbacks=list(callbacks or []),
@@ -118,6 +128,7 @@ def run(
         verbose=verbose,
         progress_reporter=progress_reporter,
         log_to_file=log_to_file,
+        sync_config=sync_config,
     )
     tuner = _tuner(trainable, config, tune, run_config, resume, resume_config)
     tuner._wanted.exports = tuple(export_formats or ())
@@ -159,7 +170,6 @@ def _checkpoint_folder(given: Any) -> str:
 
 
 _GOES_ON = {
-    "": ResumeConfig(),
     "ERRORED": ResumeConfig(errored="resume"),
     "ERRORED_ONLY": ResumeConfig(unfinished="skip", errored="resume"),
     "RESTART_ERRORED": ResumeConfig(errored="restart"),
@@ -170,24 +180,12 @@ _GOES_ON = {
 def _tuner(
     trainable: Any, config: Any, tune: TuneConfig, run_config: TuneRunConfig, resume: Any, how: ResumeConfig | None
 ) -> Tuner:
-    if not resume:
+    how = how or _goes_on(resume)
+    folder = os.path.join(str(run_config.storage_path), run_config.name or "")
+    if how is None or not run_config.name or not Tuner.can_restore(folder):
+        if how is not None and run_config.name and not str(resume).startswith("AUTO"):
+            notify("tune", f"tune.run(resume=True): {folder} holds no experiment, so a new one begins, as in Ray.")
         return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
-    words = str(resume).upper()
-    kind, _, more = words.partition("+")
-    only = "ERRORED_ONLY" if kind == "ERRORED_ONLY" else more
-    if kind not in ("TRUE", "LOCAL", "AUTO", "PROMPT", "ERRORED_ONLY") or only not in _GOES_ON:
-        raise ValueError(
-            f"tune.run(resume={resume!r}) must be True, 'AUTO', 'AUTO+ERRORED', 'AUTO+ERRORED_ONLY', "
-            "'AUTO+RESTART_ERRORED' or 'AUTO+RESTART_ERRORED_ONLY'."
-        )
-    if run_config.name is None:
-        raise ValueError("tune.run(resume=...) needs the experiment's name: name=...")
-    folder = os.path.join(str(run_config.storage_path), run_config.name)
-    if not Tuner.can_restore(folder):
-        if words.startswith("AUTO"):
-            return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
-        raise ValueError(f"tune.run(resume={resume!r}): {folder} holds no experiment.")
-    how = how or _GOES_ON[only]
     return Tuner.restore(
         folder,
         trainable,
@@ -198,6 +196,21 @@ def _tuner(
         tune_config=tune,
         run_config=run_config,
     )
+
+
+def _goes_on(resume: Any) -> ResumeConfig | None:
+    """Which trials of an earlier run go on; None for a new experiment."""
+    kind, *more = str(resume or "").split("+")
+    if kind in ("LOCAL", "REMOTE", "PROMPT", "ERRORED_ONLY"):
+        raise DeprecationWarning(f"tune.run(resume={kind!r}) is gone, in Ray as well: give True, False or 'AUTO'.")
+    if kind not in ("", "True", "AUTO") or not {*more} <= _GOES_ON.keys():
+        raise ValueError(
+            f"tune.run(resume={resume!r}) must be True, 'AUTO', 'AUTO+ERRORED', 'AUTO+ERRORED_ONLY', "
+            "'AUTO+RESTART_ERRORED' or 'AUTO+RESTART_ERRORED_ONLY'."
+        )
+    if not kind:
+        return None
+    return _GOES_ON[more[-1]] if more else ResumeConfig()
 
 
 def _failed(results: ResultGrid) -> TuneError:

@@ -26,7 +26,19 @@ from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, SCHEDULER_ST
 from nbaccel.tune.search import variant_generator
 from nbaccel.tune.search.basic_variant import BasicVariantGenerator
 from nbaccel.tune.search.optuna import StudySource
-from nbaccel.tune.search.sample import Categorical, Domain, Float, Integer, Normal
+from nbaccel.tune.search.sample import (
+    Categorical,
+    Domain,
+    Float,
+    Integer,
+    LogUniform,
+    Normal,
+    Quantized,
+    Sampler,
+    Uniform,
+    qrandn,
+    randn,
+)
 from nbaccel.tune.searching import SearcherSource, fill_unknown
 from nbaccel.tune.trainable import Trainable
 from nbaccel.tune.trainables import BoundTrainable, is_class, name_of
@@ -76,6 +88,7 @@ def start_new(wanted: Wanted) -> Runner:
     opened = experiment_journal.open_new(wanted.run, name)
     facts = {
         "experiment": opened.name,
+        "trainable": name_of(wanted.trainable),
         "started": time.time(),
         "metric": wanted.tune.metric,
         "mode": wanted.tune.mode,
@@ -83,10 +96,7 @@ def start_new(wanted: Wanted) -> Runner:
         "seed": seed,
         "prefix": prefix,
         "total": len(trials) if source.is_exhausted else None,
-        "space": {
-            variant_generator.named(path): wording.text_of(value, text=repr)
-            for path, value in variant_generator.leaves(space)
-        },
+        "space": _texts(space),
         "stored_space": stored(space),
         "max_failures": wanted.run.failure_config.max_failures,
         "keeps": _keeping(wanted.run.checkpoint_config),
@@ -120,6 +130,32 @@ def start_again(path: str | os.PathLike[str], wanted: Wanted, again: Again) -> R
         if isinstance(error, OSError):
             raise could_not_write(opened.name, opened.folder, error) from error
         raise
+
+
+def refuse_another(past: ExperimentPast, wanted: Wanted) -> None:
+    """Raises ValueError for a trainable or for parameters that are not those of the experiment, as in Ray."""
+    before, now = past.facts.get("trainable"), name_of(wanted.trainable)
+    if before not in (None, now):
+        raise ValueError(
+            f"Tuner.restore: the experiment has run {before}, and not {now}. Give the same trainable, which may have "
+            "been mended under its name."
+        )
+    if wanted.space is None or "space" not in past.facts:
+        return
+    given, known = (sorted(each) for each in (_texts(wanted.space), past.facts["space"]))
+    if given != known:
+        raise ValueError(
+            f"Tuner.restore(param_space=...): the experiment has the parameters {known}, and not {given}. Its values "
+            "may be given again; other parameters are for a new experiment."
+        )
+
+
+def _texts(space: Mapping[str, Any]) -> dict[str, str]:
+    """The parameters of a space, by name, with their values as text."""
+    return {
+        variant_generator.named(path): wording.text_of(value, text=repr)
+        for path, value in variant_generator.leaves(space)
+    }
 
 
 def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
@@ -411,12 +447,14 @@ def _stored(value: Any) -> Any:
         raise _NotStored
     if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
         return value
-    if kind is dict:
+    if kind is dict and not variant_generator.is_grid(value):
         return {name: _stored(each) for name, each in value.items() if _is_name(name)}
     if kind is list:
         return [_stored(each) for each in value]
     if kind is tuple:
         return {_TUPLE: [_stored(each) for each in value]}
+    if variant_generator.is_grid(value):
+        return {"grid_search": [_stored(each) for each in variant_generator.values_of(value)]}
     if isinstance(value, Domain):
         return {_DOMAIN: _of_domain(value)}
     raise _NotStored
@@ -430,16 +468,15 @@ def _is_name(name: Any) -> bool:
 
 
 def _of_domain(domain: Domain) -> list[Any]:
-    kind = type(domain)
-    if kind in (Float, Integer):
-        parts = [domain.name, domain.lower, domain.upper, domain.q, domain.log]  # type: ignore[attr-defined]
-    elif kind is Normal:
-        parts = [domain.mean, domain.sd, domain.q]  # type: ignore[attr-defined]
-    elif kind is Categorical:
-        parts = [domain.categories]  # type: ignore[attr-defined]
-    else:
+    if type(domain) is Categorical and type(domain.get_sampler()) is Uniform:
+        return ["Categorical", _stored(domain.categories)]
+    inner = domain.inner if type(domain) in (Float, Integer) else None  # type: ignore[attr-defined]
+    if type(inner) is Normal:
+        return ["Normal", *map(_stored, (inner.mean, inner.sd, domain.q))]  # type: ignore[attr-defined]
+    if type(inner) not in (Uniform, LogUniform):
         raise _NotStored
-    return [kind.__name__, *map(_stored, parts)]
+    parts = domain.name, domain.lower, domain.upper, domain.q, domain.log  # type: ignore[attr-defined]
+    return [type(domain).__name__, *map(_stored, parts)]
 
 
 def _read(value: Any) -> Any:
@@ -455,9 +492,10 @@ def _read(value: Any) -> Any:
 
 
 def _domain(kind: str, *parts: Any) -> Domain:
-    if kind == Categorical.__name__:
+    if kind == "Categorical":
         return Categorical(*parts)
-    if kind == Normal.__name__:
-        return Normal(*parts)
-    name, lower, upper, q, log = parts
-    return (Float if kind == Float.__name__ else Integer)(name, lower, upper, q, log=log)
+    if kind == "Normal":
+        return randn(*parts[:2]) if parts[2] is None else qrandn(*parts)
+    _, lower, upper, q, log = parts
+    sampler: Sampler = LogUniform() if log else Uniform()
+    return (Float if kind == "Float" else Integer)(lower, upper, sampler if q is None else Quantized(sampler, q))

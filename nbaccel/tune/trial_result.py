@@ -12,6 +12,7 @@ from nbaccel.train.result import Result
 from nbaccel.tune import comparing
 from nbaccel.tune.experiment_journal import read_past
 from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.tune.tune_config import folder_of
 
 
 class EarlierTrialError(RuntimeError):
@@ -47,9 +48,7 @@ class TrialResult(Result):
 
         Raises FileNotFoundError if there is no such trial.
         """
-        if storage_filesystem is not None or "://" in os.fspath(path):
-            raise NotImplementedError("tune.Result.from_path takes a folder: copy the experiment here first.")
-        folder, name = os.path.split(os.path.abspath(os.path.expanduser(os.fspath(path))))
+        folder, name = os.path.split(folder_of(path, storage_filesystem, "tune.Result.from_path"))
         for trial in read_past(folder).trials.values():
             if trial.folder_name == name:
                 trial.experiment_folder = folder

@@ -16,10 +16,10 @@ from nbaccel.tune import experiment_journal
 from nbaccel.tune.error import TuneError
 from nbaccel.tune.result_grid import ResultGrid
 from nbaccel.tune.runner import Runner
-from nbaccel.tune.setting_up import Again, Wanted, start_again, start_new
+from nbaccel.tune.setting_up import Again, Wanted, refuse_another, start_again, start_new
 from nbaccel.tune.trainables import checked, refuse_what_cannot_be_sent
 from nbaccel.tune.trainer_trial import TrainerTrial
-from nbaccel.tune.tune_config import TuneConfig, of_tune
+from nbaccel.tune.tune_config import TuneConfig, folder_of, of_tune
 
 
 @dataclass(slots=True)
@@ -160,18 +160,16 @@ class Tuner:
         tune_config, run_config  not in Ray: options that the journal could not store, or other ones than before. The
                            scheduler, the search and the callbacks of an experiment of this process are known
 
-        Raises FileNotFoundError if the folder holds no experiment.
+        Raises FileNotFoundError if the folder holds no experiment, ValueError if the experiment was one of another
+        trainable (by its name, as in Ray: a mended function is the same one) or of other parameters.
         """
-        if storage_filesystem is not None or "://" in str(path):
-            raise NotImplementedError(
-                "Tuner.restore takes a folder, no URL and no storage_filesystem: copy the experiment here first."
-            )
-        folder = os.path.abspath(os.path.expanduser(os.fspath(path)))
-        experiment_journal.read_past(folder)
+        folder = folder_of(path, storage_filesystem, "Tuner.restore")
+        past = experiment_journal.read_past(folder)
         if (begun := _begun_here.get(folder)) is not None:
             tune_config = tune_config or TuneConfig(scheduler=begun.scheduler, search_alg=begun.search)
             run_config = run_config or begun.run
         tuner = cls(trainable, param_space=param_space, tune_config=tune_config, run_config=run_config)
+        refuse_another(past, tuner._wanted)
         tuner._restored_from = folder
         tuner._again = Again(resume_unfinished, resume_errored, restart_errored)
         return tuner
@@ -180,7 +178,7 @@ class Tuner:
     def can_restore(cls, path: str | os.PathLike[str], storage_filesystem: Any = None) -> bool:
         """Whether the folder holds an experiment."""
         try:
-            experiment_journal.read_past(os.path.expanduser(os.fspath(path)))
+            experiment_journal.read_past(folder_of(path, storage_filesystem, "Tuner.can_restore"))
         except (FileNotFoundError, ValueError):
             return False
         return True

@@ -69,7 +69,9 @@ def test_reports_and_checkpoints_are_kept(kept: Kept) -> None:
     assert sorted(os.listdir(result.path)) == [".lock", "checkpoint_000002", "checkpoint_000003", "run.jsonl"]
     assert result.checkpoint is not None and result.checkpoint.load() == {"step": 3}
     best = result.get_best_checkpoint("loss", "max")
-    assert best is not None and best.load() == {"step": 2}
+    assert best.load() == {"step": 2}
+    with pytest.raises(RuntimeError, match="There is no checkpoint in"):
+        fit(lambda: None, kept()).get_best_checkpoint("loss", "max")
     again = Result.from_path(result.path)
     assert (again.metrics, again.history) == (result.metrics, result.history)
     assert list(result.metrics_dataframe["step"]) == [0, 1, 2, 3]

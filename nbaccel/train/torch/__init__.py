@@ -39,11 +39,8 @@ _HOMES = {
     "prepare_data_loader": "train_loop_utils",
     "prepare_model": "train_loop_utils",
 }
-_PRECISION = "use torch.amp, or Accelerate, as Ray Train says as well."
+_GONE = ("accelerate", "backward", "prepare_optimizer")
 _ELSEWHERE = {
-    "accelerate": _PRECISION,
-    "backward": _PRECISION,
-    "prepare_optimizer": _PRECISION,
     "TorchCheckpoint": "Checkpoint.save(model.state_dict()) keeps a state, and checkpoint.load() gives it back.",
     "TorchftConfig": "a gang starts again as a whole: FailureConfig(max_failures=...).",
 }
@@ -59,9 +56,20 @@ def __getattr__(name: str) -> Any:
             if error.name != "torch":
                 raise
             return _raising(error)
+    if name in _GONE:
+        return globals().setdefault(name, _gone(name))
     if name in _ELSEWHERE:
         return globals().setdefault(name, elsewhere.refusing(__name__, name, _ELSEWHERE[name]))
     raise elsewhere.no_attribute(__name__, name)
+
+
+def _gone(name: str) -> Any:
+    """A function that raises what Ray Train's raises."""
+
+    def is_gone(*args: Any, **kwargs: Any) -> Any:
+        raise DeprecationWarning(f"train.torch.{name} is gone, in Ray Train as well: use torch.amp, or Accelerate.")
+
+    return is_gone
 
 
 def _raising(error: ModuleNotFoundError) -> Any:

@@ -56,6 +56,7 @@ class HyperBandScheduler(TrialScheduler):
         self._kinds = math.floor(math.log(max_t) / math.log(reduction_factor) + 1e-9) + 1  # of brackets
         self._brackets: list[_Bracket] = []
         self._of: dict[str, _Bracket] = {}
+        self._stopped = 0
 
     def add(self, trial: str, config: dict[str, Any]) -> None:
         if not self._brackets or self._brackets[-1].is_filled:
@@ -80,9 +81,9 @@ class HyperBandScheduler(TrialScheduler):
             if not self._stops_last:
                 bracket.until = math.inf
                 return CONTINUE
-            bracket.ends_all()
+            bracket.live.clear()
             return FINISH
-        bracket.halve()
+        self._stopped += bracket.halve()
         return CONTINUE if trial in bracket.live else PRUNE
 
     def choose_trial_to_run(self, controller: Any) -> Any:
@@ -108,6 +109,10 @@ class HyperBandScheduler(TrialScheduler):
     def on_remove(self, trial: str) -> None:
         if trial in self._of:
             self._of[trial].live.pop(trial, None)
+
+    def state(self) -> dict[str, int]:
+        """How many brackets there are, and how many trials were not among the best of a round."""
+        return {"num_brackets": len(self._brackets), "num_stopped": self._stopped}
 
     def debug_string(self) -> str:
         live = sum(len(bracket.live) for bracket in self._brackets)
@@ -143,8 +148,8 @@ class _Bracket:
         self.live[trial] = (0.0, -math.inf)
         self._places -= 1
 
-    def halve(self) -> None:
-        """Begin the next round with the best."""
+    def halve(self) -> int:
+        """Begin the next round with the best; returns how many others there were."""
         self._size = math.ceil(self._size / self._factor)
         self._round = int(min(self._round * self._factor, self._max_t - self.until))
         self._halvings -= 1
@@ -152,9 +157,7 @@ class _Bracket:
         ordered = sorted(self.live, key=lambda each: _rank(self.live[each][1]), reverse=True)
         for trial in ordered[self._size :]:
             del self.live[trial]
-
-    def ends_all(self) -> None:
-        self.live.clear()
+        return len(ordered[self._size :])
 
 
 def _rank(value: float) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nbaccel.tune.search import sample
-from nbaccel.tune.search.sample import Domain, Function, generator, grid_search
+from nbaccel.tune.search.sample import Categorical, Domain, Function, generator, grid_search
 from nbaccel.tune.trial import tag_of
 
 __all__ = ["RecursiveDependencyError", "format_vars", "generate_variants", "grid_search"]
@@ -89,12 +89,19 @@ def _combinations(grids: list[Any]) -> Iterator[list[Any]]:
 
 
 def _grids(value: Any) -> list[tuple[Path, Any]]:
-    return [(path, found["grid_search"]) for path, found in leaves(value) if is_grid(found)]
+    return [(path, values_of(found)) for path, found in leaves(value) if is_grid(found)]
 
 
 def is_grid(value: Any) -> bool:
-    """Whether this is what `grid_search` returns."""
+    """Whether this is what `grid_search` returns, or a choice with the sampler of a grid."""
+    if isinstance(value, Domain):
+        return value.is_grid()
     return isinstance(value, dict) and len(value) == 1 and "grid_search" in value
+
+
+def values_of(grid: Any) -> Any:
+    """The values of a grid."""
+    return grid.categories if isinstance(grid, Categorical) else grid["grid_search"]
 
 
 def drawn_names(space: Mapping[str, Any]) -> tuple[str, ...]:
@@ -146,7 +153,7 @@ def at(config: Any, path: Path) -> Any:
 
 def _draw(config: Space, rng: random.Random, *, skip_functions: bool = False) -> int:
     """Replace domains by drawn values; functions last, in the order in which they can be evaluated."""
-    waiting = [(path, domain) for path, domain in leaves(config) if isinstance(domain, Domain)]
+    waiting = [(path, domain) for path, domain in leaves(config) if isinstance(domain, Domain) and not domain.is_grid()]
     drawn = 0
     for path, domain in waiting:
         if not isinstance(domain, Function):
@@ -233,7 +240,7 @@ def _resembles_grid(key: str) -> bool:
 
 def _check_value(name: str, value: Any) -> None:
     if is_grid(value):
-        values = value["grid_search"]
+        values = values_of(value)
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__") or not len(values):
             raise ValueError(f"The parameter {name}: grid_search takes a list with values, not {values!r}.")
     elif callable(value) and value in _FUNCTIONS:
