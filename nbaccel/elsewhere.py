@@ -55,7 +55,14 @@ _MISSING = {
 # Modules of Ray's whose names are at another place here: that place, and the names (decision 67). A row that others
 # begin with is a package.
 _PATHS = {
+    "air.checkpoint": ("train.checkpoint", "Checkpoint"),
+    "air.config": ("air", "CheckpointConfig, FailureConfig, RunConfig, ScalingConfig"),
+    "air.result": ("air", "Result"),
+    "air.session": ("train.session", "get_checkpoint, get_context, get_dataset_shard, report"),
+    "train.backend": ("train.configs", "Backend, BackendConfig"),
     "train.context": ("train", "TrainContext, get_context"),
+    "train.torch.torch_trainer": ("train.torch.config", "TorchTrainer"),
+    "train.v2": ("train", ""),
     "train.v2.api": ("train", ""),
     "train.v2.api.callback": ("train", "UserCallback"),
     "train.v2.api.config": ("train", "CheckpointConfig, FailureConfig, LoggingConfig, RunConfig, ScalingConfig"),
@@ -74,6 +81,7 @@ _PATHS = {
         "get_all_reported_checkpoints, get_checkpoint, get_context, get_dataset_shard, get_preemption_info, report",
     ),
     "train.v2.api.validation_config": ("train", "ValidationConfig, ValidationFn, ValidationTaskConfig"),
+    "train.v2.jax": ("train.jax_trainer", "JaxConfig, JaxTrainer"),
     "tune.execution": ("tune", ""),
     "tune.execution.placement_groups": ("tune.resources", "PlacementGroupFactory, resource_dict_to_pg_factory"),
     "tune.execution.tune_controller": ("tune.trial_decisions", "TrialController as TuneController"),

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from nbaccel.train.checkpoint import Checkpoint
-from nbaccel.train.saying import say
 from nbaccel.tune import comparing
 from nbaccel.tune.experiment_journal import read_past
 from nbaccel.tune.result_grid import ResultGrid
@@ -14,6 +13,7 @@ from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_result import frame_of, result_of
 from nbaccel.tune.tune_config import folder_of
 from nbaccel.views.experiment_snapshot import ExperimentSummary
+from nbaccel.views.sinks import notify
 from nbaccel.views.tables import Table
 
 
@@ -112,7 +112,7 @@ class ExperimentAnalysis:
         try:
             result = self._grid().get_best_result(metric, mode, scope, filter_nan_and_inf)
         except RuntimeError as error:
-            say("tune", str(error))
+            notify("tune", str(error))
             return None
         return next(trial for trial in self.trials if trial.id == result.trial_id)
 

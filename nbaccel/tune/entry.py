@@ -12,7 +12,6 @@ from typing import Any
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.train.configs import CheckpointConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from nbaccel.train.saying import say as notify
 from nbaccel.tune.analysis import ExperimentAnalysis
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError
@@ -33,6 +32,7 @@ from nbaccel.tune.tune_config import (
     TuneRunConfig,
 )
 from nbaccel.tune.tuner import Tuner
+from nbaccel.views.sinks import notify
 
 # Arguments of Ray's that change nothing.
 _ACCEPTED = {"server_port"}  # Ray's own server for experiments listens there, if somebody asks it to

@@ -19,12 +19,12 @@ from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.errors import SessionMisuseError, StopTraining
 from nbaccel.train.forwarding import TrialHost
 from nbaccel.train.journal import Kept
-from nbaccel.train.metrics import Metrics
 from nbaccel.train.ranks import Facts, Seat
-from nbaccel.train.saying import say
+from nbaccel.train.session import Metrics
 from nbaccel.tune import trial_files
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, nested
 from nbaccel.tune.trial_mailbox import END, GO_ON
+from nbaccel.views.sinks import notify
 
 if TYPE_CHECKING:
     from nbaccel.util.placement_group import PlacementGroup
@@ -194,7 +194,7 @@ class TrialSession(TrialHost):
         if missing is not None and not self.is_a_run:
             if not self._foreign_was_said:
                 self._foreign_was_said = True
-                self.say(f"The reports of the run {self.run_at[1]} stay with it. {missing}")
+                self.notify(f"The reports of the run {self.run_at[1]} stay with it. {missing}")
             return None
         try:
             self.report(metrics, checkpoint, move=False)
@@ -264,8 +264,8 @@ class TrialSession(TrialHost):
     def connected(self, backend: str) -> None:
         """Do nothing: there is only one rank to connect."""
 
-    def say(self, sentence: str) -> None:
-        say("tune", sentence)
+    def notify(self, sentence: str) -> None:
+        notify("tune", sentence)
 
     def finish(self) -> None:
         """Wait until the driver can read all that was sent."""

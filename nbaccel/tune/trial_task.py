@@ -17,7 +17,7 @@ from nbaccel.train import errors, session
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.errors import StopTraining, TrialInterrupted
 from nbaccel.train.loops import exited
-from nbaccel.train.metrics import Metrics, plain
+from nbaccel.train.session import Metrics, plain
 from nbaccel.tune.trainable import OF_EACH_RESULT, SHOULD_CHECKPOINT, OwnTrial, Trainable
 from nbaccel.tune.trainables import class_of, is_class, takes_config
 from nbaccel.tune.trial_mailbox import END, SAVE

@@ -11,13 +11,13 @@ from typing import Any
 
 from nbaccel.train.checkpoint import is_local, is_remote
 from nbaccel.train.configs import CheckpointConfig, FailureConfig, RunConfig
-from nbaccel.train.saying import say
 from nbaccel.tune import stopper
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.progress_reporter import ProgressReporter
 from nbaccel.tune.schedulers import TrialScheduler, create_scheduler
 from nbaccel.tune.search import create_searcher
+from nbaccel.views.sinks import notify
 
 __all__ = ["ResumeConfig", "TuneConfig"]
 
@@ -184,7 +184,7 @@ class SyncConfig:
     def __post_init__(self) -> None:
         given = [each.name for each in fields(self) if getattr(self, each.name) != each.default]
         if given:
-            say(
+            notify(
                 "tune",
                 f"SyncConfig({', '.join(given)}) changes nothing: trials write all their files into the experiment's "
                 "folder themselves.",

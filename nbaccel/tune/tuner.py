@@ -11,7 +11,6 @@ from typing import Any
 
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from nbaccel.train.saying import say
 from nbaccel.tune import experiment_journal
 from nbaccel.tune.error import TuneError
 from nbaccel.tune.result_grid import ResultGrid
@@ -20,6 +19,7 @@ from nbaccel.tune.setting_up import Again, Wanted, refuse_another, start_again, 
 from nbaccel.tune.trainables import checked, refuse_what_cannot_be_sent
 from nbaccel.tune.trainer_trial import TrainerTrial
 from nbaccel.tune.tune_config import TuneConfig, folder_of, of_tune
+from nbaccel.views.sinks import notify
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class Tuner:
             while len(_begun_here) > _MOST_BEGUN:
                 del _begun_here[next(iter(_begun_here))]
         if runner.said:
-            say("tune", runner.said)
+            notify("tune", runner.said)
         runner.begin()
         return runner
 

@@ -29,10 +29,9 @@ from nbaccel.train import (
     WorkerGroupError,
     controller,
     run_facts,
-    signalling,
 )
 from nbaccel.train import run as run_module
-from nbaccel.train.backend import Backend, BackendConfig
+from nbaccel.train.configs import Backend, BackendConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.mailbox import Inbox
 from tests.census import Place
@@ -282,7 +281,7 @@ def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(
 
     def where() -> str:
         gang = run._gang
-        return "; ".join(map(signalling.standing, signalling.where(gang.seats))) if gang else ""
+        return "; ".join(map(run_module.place_of, run_module.stacks_of(gang.seats))) if gang else ""
 
     # Both in this function: that rank 1 answers while C code has the lock is what faulthandler is for.
     wait_until(lambda: where().count("is in hangs_in_c (loops.py line") == 2, "both stacks")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import elsewhere, hints
 
 if TYPE_CHECKING:
-    from nbaccel.train.torch.config import TorchConfig
-    from nbaccel.train.torch.torch_trainer import TorchTrainer
+    from nbaccel.train.torch.config import TorchConfig, TorchTrainer
     from nbaccel.train.torch.train_loop_utils import (
         enable_reproducibility,
         get_device,
@@ -32,7 +31,7 @@ __all__ = [
 
 _HOMES = {
     "TorchConfig": "config",
-    "TorchTrainer": "torch_trainer",
+    "TorchTrainer": "config",
     "enable_reproducibility": "train_loop_utils",
     "get_device": "train_loop_utils",
     "get_devices": "train_loop_utils",
@@ -67,7 +66,7 @@ def _gone(name: str) -> Any:
     """A function that raises what Ray Train's raises."""
 
     def is_gone(*args: Any, **kwargs: Any) -> Any:
-        raise DeprecationWarning(f"train.torch.{name} is gone, in Ray Train as well: use torch.amp, or Accelerate.")
+        raise DeprecationWarning(f"train.torch.{name} is not here: use torch.amp, or Accelerate, as Ray says.")
 
     return is_gone
 
