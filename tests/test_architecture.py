@@ -367,7 +367,7 @@ SHARED_CLASS_NAMES = {
     "Sampler": {"accelerators/metrics.py", "tune/search/sample.py"},  # what asks devices; how a domain is drawn from
     # Ray's names, a module for each library.
     "TuneReportCallback": {
-        f"tune/integration/{name}.py" for name in ("keras", "lightgbm", "pytorch_lightning", "ray_train", "xgboost")
+        f"tune/integration/{name}.py" for name in ("__init__", "keras", "lightgbm", "pytorch_lightning", "xgboost")
     },
     "TuneReportCheckpointCallback": {
         f"tune/integration/{name}.py" for name in ("keras", "lightgbm", "pytorch_lightning", "xgboost")

@@ -30,16 +30,15 @@ from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError, as_tune_error, could_not_write, words_of
 from nbaccel.tune.experiment_journal import ExperimentJournal, OpenExperiment
 from nbaccel.tune.launching import Launched, Launcher
-from nbaccel.tune.live import ExperimentLive
 from nbaccel.tune.progress_reporter import ReporterCalls
 from nbaccel.tune.resources import resources_of
+from nbaccel.tune.result_tables import ExperimentLive
 from nbaccel.tune.schedulers.trial_scheduler import SCHEDULER_STATE, Decision, TrialScheduler
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_decisions import End, TrialDecisions
 from nbaccel.tune.trial_files import TrialFiles
 from nbaccel.tune.trial_mailbox import END, GO_ON, SAVE, TrialMailbox
-from nbaccel.tune.trial_session import ClassOptions, MetricMissingError, TrialAssignment
-from nbaccel.tune.trial_task import Ended
+from nbaccel.tune.trial_session import ClassOptions, Ended, MetricMissingError, TrialAssignment
 from nbaccel.views import run_snapshot, wording
 from nbaccel.views.sinks import notify
 from nbaccel.waits import interruptible

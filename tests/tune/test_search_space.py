@@ -10,7 +10,6 @@ import pytest
 
 from nbaccel import tune
 from nbaccel.tune.search import BasicVariantGenerator
-from nbaccel.tune.search.basic_variant import has_nested_grids
 from nbaccel.tune.search.sample import (
     Categorical,
     Float,
@@ -35,7 +34,7 @@ from nbaccel.tune.search.sample import (
     sample_from,
     uniform,
 )
-from nbaccel.tune.search.variant_generator import check, copied
+from nbaccel.tune.search.variant_generator import check, copied, has_nested_grids
 from nbaccel.tune.setting_up import read, stored
 
 

@@ -15,7 +15,7 @@ import pytest
 import nbaccel
 from nbaccel import train, tune
 from nbaccel.tune import experiment_journal, search
-from nbaccel.tune.trainables import name_of
+from nbaccel.tune.trainable import name_of
 from tests.census import Place
 from tests.documented_names import documented, found, is_refused
 from tests.tune import trainables

@@ -14,9 +14,9 @@ from typing import Any
 
 from nbaccel.tune.schedulers.trial_scheduler import nested
 from nbaccel.tune.search import variant_generator
-from nbaccel.tune.search.basic_variant import has_nested_grids, with_point
 from nbaccel.tune.search.sample import Categorical, Domain, Float, Integer, LogUniform, Uniform
 from nbaccel.tune.search.searcher import Searcher
+from nbaccel.tune.search.variant_generator import has_nested_grids, with_point
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views.sinks import notify
 
