@@ -28,7 +28,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nbaccel.train import journal
-from nbaccel.train.checkpoint import as_fsspec, fsspec_for, is_remote
+from nbaccel.train.checkpoint import as_fsspec, fsspec_for, is_local, is_remote
 from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.train.errors import ControllerError
 from nbaccel.train.journal import FILE, Journal, Kept, Past
@@ -317,10 +317,10 @@ class RemoteStorage:
 
 def storage_of(storage_path: str, filesystem: Any = None) -> RemoteStorage | None:
     """The remote storage of a RunConfig; None for a folder. Raises ImportError that names the missing wheel."""
-    if filesystem is None and not is_remote(storage_path):
+    if is_local(filesystem) and not is_remote(storage_path):
         return None
     fsspec = fsspec_for(f"{storage_path!r} in remote storage")
-    if filesystem is None:
+    if is_local(filesystem):
         found, path = fsspec.core.url_to_fs(storage_path)
         return RemoteStorage(found, path, storage_path)
     filesystem = as_fsspec(filesystem)
@@ -554,7 +554,7 @@ def bring_here(path: str, filesystem: Any = None) -> Path:
     parent, _, name = path.rstrip("/").rpartition("/")
     remote = storage_of(parent, filesystem)
     if remote is None:
-        return Path(path)
+        return Path(path.removeprefix("file://")).expanduser()
     folder = remote.local_root() / name
     folder.mkdir(parents=True, exist_ok=True)
     remote.run(name).bring_to(folder, lambda data: journal.parse(data).kept)
