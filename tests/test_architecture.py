@@ -147,7 +147,7 @@ CLOSED: dict[str, set[str]] = {
     "local_engine": {"engine", "debug_engine"},
     "ray_engine": {"engine"},
 }
-RAYS_PATHS = {PACKAGE / "_private/utils.py", PACKAGE / "util/state/common.py", PACKAGE / "experimental/state/common.py"}
+RAYS_PATHS = {PACKAGE / "_private/utils.py", PACKAGE / "util/state/common.py"}
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager"}
 
 

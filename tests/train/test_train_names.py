@@ -239,13 +239,13 @@ def test_names_are_at_the_paths_at_which_programs_import_them(path: str) -> None
 
 
 def test_older_programs_find_their_names_in_air() -> None:
+    from nbaccel.air.checkpoint import Checkpoint as TheirCheckpoint
+    from nbaccel.air.config import RunConfig, ScalingConfig
     from nbaccel.air.integrations.wandb import WandbLoggerCallback
+    from nbaccel.air.result import Result
 
     from nbaccel import air, tune
     from nbaccel.air import session
-    from nbaccel.air.checkpoint import Checkpoint as TheirCheckpoint
-    from nbaccel.air.config import RunConfig, ScalingConfig
-    from nbaccel.air.result import Result
 
     assert (air.RunConfig, air.ScalingConfig, air.Result) == (RunConfig, ScalingConfig, Result)
     assert (RunConfig, ScalingConfig, Result) == (tune.RunConfig, train.ScalingConfig, tune.Result)
