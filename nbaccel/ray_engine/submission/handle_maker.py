@@ -11,10 +11,9 @@ import ray
 
 from nbaccel.engine import Engine
 from nbaccel.handles import option_checks
-from nbaccel.handles.arity import arity_of
 from nbaccel.handles.options import MethodOptions
 from nbaccel.handles.refs import ObjectRef, ObjectRefGenerator
-from nbaccel.handles.remote import ActorClass, ActorHandle, MethodSpec
+from nbaccel.handles.remote import ActorClass, ActorHandle, MethodSpec, arity_of
 from nbaccel.ray_engine.rays import RaysActor, RaysRef, RaysStream
 
 RAYS_OWN_METHODS = ("__ray_terminate__", "__ray_ready__", "__ray_call__")
