@@ -49,15 +49,14 @@ ARROWS: dict[str, set[str]] = {
     | {"__init__", "actor", "api", "autoscaler", "exceptions", "read_only_arrays", "roots", "starting", "views"}
     | {"waits"},
     "command": {"cli", "exceptions", "machines"},
-    "cli_values": {"handles"},
     "cli": {
         "__init__",
         "accelerators",
         "api",
-        "cli_values",
         "command",
         "error_entries",
         "exceptions",
+        "handles",
         "machines",
         "stacks",
         "views",
