@@ -49,15 +49,14 @@ ARROWS: dict[str, set[str]] = {
     | {"__init__", "actor", "api", "autoscaler", "exceptions", "read_only_arrays", "roots", "starting", "views"}
     | {"waits"},
     "command": {"cli", "exceptions", "machines"},
-    "cli_values": {"handles"},
     "cli": {
         "__init__",
         "accelerators",
         "api",
-        "cli_values",
         "command",
         "error_entries",
         "exceptions",
+        "handles",
         "machines",
         "stacks",
         "views",
@@ -147,7 +146,7 @@ CLOSED: dict[str, set[str]] = {
     "local_engine": {"engine", "debug_engine"},
     "ray_engine": {"engine"},
 }
-RAYS_PATHS = {PACKAGE / "_private/utils.py", PACKAGE / "util/state/common.py", PACKAGE / "experimental/state/common.py"}
+RAYS_PATHS = {PACKAGE / "_private/utils.py", PACKAGE / "util/state/common.py"}
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager"}
 
 
