@@ -155,8 +155,7 @@ def history() -> None:
     """What the history of ten thousand runs costs, and how large its answers are."""
     import msgspec
 
-    from nbaccel.views.history.book import HistoryBook
-    from nbaccel.views.history.runs import PastRun
+    from nbaccel.views.history.book import HistoryBook, PastRun
 
     book = HistoryBook(0.0)
     runs = [
@@ -291,8 +290,7 @@ def _runs(now: float) -> dict[str, Any]:
     """What the history answers of ten thousand runs in the last minute."""
     import msgspec
 
-    from nbaccel.views.history.book import HistoryBook
-    from nbaccel.views.history.runs import PastRun
+    from nbaccel.views.history.book import HistoryBook, PastRun
 
     book = HistoryBook(now - 60)
     for n in range(10_000):

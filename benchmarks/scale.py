@@ -149,10 +149,7 @@ def look(cluster: Cluster, number: int, devices: int) -> None:
     cluster.costs.of.clear()
     first, later = took_s[0] * 1e3, sorted(took_s[1:])
     print(f"look     the first snapshot {first:.1f} ms, later ones {later[9] * 1e3:.1f}, {later[-1] * 1e3:.1f} at most")
-    whole, page = len(snapshot.to_json()), views.page_bytes(snapshot)
-    print(
-        f"look     {len(snapshot.nodes)} nodes, {len(snapshot.devices)} devices: {whole} bytes; {page} bytes for a page"
-    )
+    print(f"look     {len(snapshot.nodes)} nodes, {len(snapshot.devices)} devices: {len(snapshot.to_json())} bytes")
 
 
 def resident_bytes() -> int:

@@ -12,7 +12,6 @@ from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.devices.node_devices import Nodes
 from nbaccel.local_engine.head.records import HeadRecords, TaskEntry
 from nbaccel.local_engine.head.snapshot_builder import NO_GROWTH, Rows, SnapshotBuilder
-from nbaccel.notebook import drawn
 from nbaccel.scheduling.events import NodeSpec
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.views.snapshot import Snapshot
@@ -55,12 +54,9 @@ class Views:
             arena_used=lambda: 0,
             started_at=time.time(),
             growing=NO_GROWTH,
+            load_of=lambda pid: None,
         )
 
     def snapshot(self) -> Snapshot:
         """A snapshot of now."""
         return self._builder.snapshot(1)
-
-    def page_bytes(self, snapshot: Snapshot) -> int:
-        """What a page gets of it."""
-        return len(drawn.to_json(drawn.of_snapshot(snapshot)))

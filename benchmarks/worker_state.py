@@ -13,7 +13,7 @@ import sys
 import timeit
 from collections.abc import Callable
 
-from nbaccel.local_engine.worker.process_state import ProcessState
+from nbaccel.local_engine.worker.main import ProcessState
 
 CALLS, ROUNDS = 300, 300
 GOAL_US = 3.0

@@ -3,6 +3,7 @@
 //   src/widget/widget.ts ──► ../nbaccel/notebook/static/cockpit.js   the widget: first load
 //   src/past/past.ts     ──► ../nbaccel/notebook/static/past.js      sent when a view of the past is opened
 //   src/runs/runs.tsx    ──► ../nbaccel/notebook/static/runs.js      sent with the first run
+//   src/runs/stored.tsx  ──► ../nbaccel/notebook/static/stored.js    of the page without JupyterLab
 //
 // A later module is a function of the widget's parts, so that no code is sent twice. The files are committed: installing
 // needs no Node. `--check` says which of them is not what the sources make.
@@ -17,6 +18,7 @@ import { PARTS } from "./src/widget/modules";
 const MODULES = [
   { file: "cockpit", entry: "src/widget/widget.ts", mostBytes: 110_000 },
   { file: "past", entry: "src/past/past.ts", returned: "viewOfPast", mostBytes: 60_000 },
+  { file: "stored", entry: "src/runs/stored.tsx", returned: "showStored", mostBytes: 30_000 },
   { file: "runs", entry: "src/runs/runs.tsx", returned: "viewOfRuns", mostBytes: 60_000 },
 ];
 

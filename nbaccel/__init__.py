@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     )
     from nbaccel.completion_order import as_completed
     from nbaccel.executor import Executor
-    from nbaccel.explaining import explain, probe, recycle, ref_of
+    from nbaccel.explaining import explain, probe, recycle, ref_of, stack
     from nbaccel.handles.ids import ActorClassID, FunctionID, Language, UniqueID
     from nbaccel.handles.refs import DynamicObjectRefGenerator
     from nbaccel.handles.remote import (
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from nbaccel.starting import init
     from nbaccel.views.snapshot import Snapshot
     from nbaccel.waits.progress_bar import progress
-    from nbaccel.whereabouts import stack
 
     ObjectID = ObjectRef
 
@@ -149,8 +148,7 @@ _MODULES = {
     "logging_config": "LoggingConfig",
     "runtime_context": "get_runtime_context",
     "starting": "init",
-    "whereabouts": "stack",
-    "explaining": "explain probe recycle ref_of",
+    "explaining": "explain probe recycle ref_of stack",
     "completion_order": "as_completed",
     "executor": "Executor",
     "waits.progress_bar": "progress",

@@ -17,10 +17,9 @@ from nbaccel import addresses, exceptions
 from nbaccel import engine as engines
 from nbaccel.handles import option_checks
 from nbaccel.handles.code_facts import CodeFacts
-from nbaccel.handles.option_checks import is_number, streams_only_generators, with_article
+from nbaccel.handles.option_checks import hides_by_variable, hides_in, is_number, streams_only_generators, with_article
 from nbaccel.handles.options import actor_options, init_options, method_options, task_options
 from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
-from nbaccel.handles.runtime_env_checks import hides_by_variable, hides_in
 from nbaccel.job_config import JobConfig
 from nbaccel.views import notebook_hooks
 from nbaccel.views.snapshot import Snapshot

@@ -7,6 +7,7 @@ cannot be done is one sentence on stderr: exit code 1 for "not now", 2 for "not 
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import shutil
@@ -16,14 +17,17 @@ import time
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 from msgspec.structs import replace
 
-from nbaccel import __version__, cli_values
+from nbaccel import __version__
 from nbaccel.command import HELP, Sentences
+from nbaccel.handles import option_checks as checks
 from nbaccel.machines.node_records import NodeRecord
 from nbaccel.views import (
     experiment_snapshot,
@@ -36,6 +40,65 @@ from nbaccel.views import (
 from nbaccel.views.sessions import SessionRecord
 from nbaccel.views.snapshot import Snapshot, whole
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
+
+SHORTEST_S, LONGEST_S = 0.2, 86_400.0
+
+
+def text(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Text with something in it: an empty value is mostly a shell's variable that was never set."""
+    if value is None:
+        return None
+    if not value.strip():
+        raise click.BadParameter("it is empty. Leave it out, or give it a value (is a variable of the shell not set?).")
+    if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in value):
+        raise click.BadParameter(f"{value!r} has bytes that are no text.")
+    return value
+
+
+def no_name(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    """Refuse the name of a head, which people look for."""
+    if value is not None:
+        raise click.UsageError(
+            "A head gets its name by itself: `nbaccel status` shows it, and `nbaccel stop NAME` takes it. "
+            "Leave --name out."
+        )
+
+
+def modules(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Names of modules, with commas between. None is imported here: the first part of each is looked for."""
+    given = text(ctx, param, value)
+    names = [name.strip() for name in (given or "").split(",") if name.strip()]
+    for name in names:
+        top = name.partition(".")[0]
+        try:
+            found = find_spec(top) or PathFinder.find_spec(top, [os.getcwd()])
+        except (ImportError, ValueError):
+            found = None
+        if not found:
+            raise click.BadParameter(f"there is no module {top!r} here. Is it installed in the environment of nbaccel?")
+    return names or None
+
+
+def seconds(ctx: click.Context, param: click.Parameter, value: str) -> float:
+    """A number of seconds, up to a day."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not SHORTEST_S <= number <= LONGEST_S:
+        raise click.BadParameter(f"{value!r} is no number of seconds from {SHORTEST_S:g} to {LONGEST_S:g}.")
+    return number
+
+
+def size_bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """A number of bytes, or a size such as "10GiB"."""
+    if value is not None and value.strip().startswith("-"):
+        raise click.BadParameter(f"{value!r} is negative.")
+    try:
+        return checks.size_bytes(str(param.name), value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
 
 NOTHING_RUNS = "No nbaccel head of yours runs on this machine. Start one: nbaccel start --head"
 MOST_NOTES = 10  # of each head's log
@@ -133,27 +196,21 @@ def main(ctx: click.Context) -> None:
 @click.option("--port", type=int, help="Where Ray's head listens: 6379 if not given, 0 for a free port.")
 @click.option(
     "--address",
-    callback=cli_values.text,
+    callback=text,
     help="Join the Ray cluster at HOST:6379 as a node, until this command is ended.",
 )
-@click.option("--token-file", callback=cli_values.text, help="The token of the Ray cluster; usually ~/.ray/auth_token.")
-@click.option("--node-type", callback=cli_values.text, help="The name of Ray nodes like this one, for views.")
-@click.option("--name", callback=cli_values.no_name, expose_value=False, hidden=True)
+@click.option("--token-file", callback=text, help="The token of the Ray cluster; usually ~/.ray/auth_token.")
+@click.option("--node-type", callback=text, help="The name of Ray nodes like this one, for views.")
+@click.option("--name", callback=no_name, expose_value=False, hidden=True)
 @click.option("--num-cpus", type=int, help="CPUs to offer; as many as there are if not given.")
 @click.option("--num-gpus", type=int, help="GPUs to offer; more than there are makes logical ones.")
 @click.option("--resources", callback=_json_object, help="""Further resources, '{"TPU": 4}'.""")
 @click.option("--labels", callback=_json_object, help="""Labels of this machine, '{"zone": "a"}'.""")
-@click.option(
-    "--object-store-memory", callback=cli_values.size_bytes, help="Bytes for objects, or 10GiB; more goes to disk."
-)
-@click.option(
-    "--preload", callback=cli_values.modules, help="Modules that new workers have loaded already: numpy,torch"
-)
-@click.option("--simulate", callback=cli_values.text, help="Simulate these devices: nvidia:8xH100")
+@click.option("--object-store-memory", callback=size_bytes, help="Bytes for objects, or 10GiB; more goes to disk.")
+@click.option("--preload", callback=modules, help="Modules that new workers have loaded already: numpy,torch")
+@click.option("--simulate", callback=text, help="Simulate these devices: nvidia:8xH100")
 @click.option("--gpu-vendor", type=click.Choice(["nvidia", "amd", "intel"]), help="Whose GPUs are offered.")
-@click.option(
-    "--node-types", callback=cli_values.text, help="A machines.toml: types of nodes that come when work needs them."
-)
+@click.option("--node-types", callback=text, help="A machines.toml: types of nodes that come when work needs them.")
 @click.option("--block", is_flag=True, help="Stay until the head ends; Ctrl-C ends it.")
 @click.pass_obj
 def start(control: Control, /, head: bool, block: bool, preload: list[str] | None, **options: Any) -> None:
@@ -207,7 +264,7 @@ def _stay(control: Control, record: SessionRecord) -> None:
 
 
 @main.command()
-@click.argument("which", required=False, callback=cli_values.text, metavar="[NAME|PID]")
+@click.argument("which", required=False, callback=text, metavar="[NAME|PID]")
 @click.option("--all", "everyone", is_flag=True, help="Every shared head of yours.")
 @click.option("--force", is_flag=True, help="Kill what does not end by itself.")
 @click.pass_obj
@@ -321,13 +378,13 @@ def devices(control: Control, as_json: bool) -> None:
 
 
 @main.command()
-@click.option("--simulate", callback=cli_values.text, help="Report on a machine with these devices: nvidia:8xH100")
+@click.option("--simulate", callback=text, help="Report on a machine with these devices: nvidia:8xH100")
 @click.option(
     "--address",
-    callback=cli_values.text,
+    callback=text,
     help="Say instead whether this machine could join the Ray cluster at HOST:6379.",
 )
-@click.option("--token-file", callback=cli_values.text, help="The token to show there; usually ~/.ray/auth_token.")
+@click.option("--token-file", callback=text, help="The token to show there; usually ~/.ray/auth_token.")
 @click.pass_obj
 def doctor(control: Control, simulate: str | None, address: str | None, token_file: str | None) -> None:
     """Say which accelerators were looked for, what was found, and why not the others."""
@@ -362,7 +419,7 @@ def _last_notes(control: Control) -> list[str]:
 
 
 @main.command()
-@click.option("--interval", "interval_s", callback=cli_values.seconds, default="1", help="Seconds between drawings.")
+@click.option("--interval", "interval_s", callback=seconds, default="1", help="Seconds between drawings.")
 @click.pass_obj
 def top(control: Control, interval_s: float) -> None:
     """Watch devices, tasks and actors; ? lists the keys. Leaving with q or Ctrl-C ends nothing else."""
@@ -392,20 +449,44 @@ def stack(pid: int) -> None:
 @click.option("--text", default="", help="Only with this in their name, metrics or best config.")
 @click.option("--state", default="", help="Only in this state: running, finished, stopped, failed, interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of runs.")
-def runs(path: str | None, text: str, state: str, as_json: bool) -> None:
+@click.option("--curves", multiple=True, metavar="NAME", help="Only this run, as JSON with its curves; repeatable.")
+@click.option("--delete", multiple=True, metavar="NAME", help="Delete this run with its checkpoints; repeatable.")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
+def runs(
+    path: str | None, text: str, state: str, as_json: bool, curves: tuple[str, ...], delete: tuple[str, ...], yes: bool
+) -> None:
     """Show the training runs and experiments of a storage folder, the newest first; no head is needed."""
     import msgspec
 
     from nbaccel.views import stored_runs
 
+    for name in delete:
+        if yes or click.confirm(f"Delete {wording.plain(name)} with its checkpoints?"):
+            _delete_run(path, name)
+    if delete:
+        return
     try:
-        found = stored_runs.runs(path, text=text, state=state)
+        found = stored_runs.with_curves(path, curves) if curves else stored_runs.runs(path, text=text, state=state)
     except FileNotFoundError as error:
-        raise click.ClickException(f"There is no folder {error.filename}: nothing was stored yet.") from None
-    if as_json:
+        if not as_json:
+            raise click.ClickException(f"There is no folder {error.filename}: nothing was stored yet.") from None
+        found = []
+    if as_json or curves:
         click.echo(msgspec.json.encode(found).decode())
     else:
         _print(stored_runs.table(found, time.time()))
+
+
+def _delete_run(path: str | None, name: str) -> None:
+    from nbaccel.views import stored_runs
+
+    try:
+        stored_runs.delete(path, name)
+    except FileNotFoundError:
+        raise click.ClickException(f"There is no run {wording.plain(name)} in this folder any more.") from None
+    except BlockingIOError:
+        raise click.ClickException(f"{wording.plain(name)} is under way: stop it first.") from None
+    click.echo(f"Deleted {wording.plain(name)}.")
 
 
 @main.command("docs")

@@ -52,10 +52,37 @@ _MISSING = {
 }  # fmt: skip
 
 
-# Modules of Ray's whose names are at another place here: that place, and the names (decision 67). A row that others
-# begin with is a package.
+# Modules of Ray's whose names are at another place here: that place, and the names, or * for all that it has in __all__
+# (decision 67). A row that others begin with is a package.
 _PATHS = {
+    "_private.runtime_env": ("_private", ""),
+    "_private.runtime_env.constants": (
+        "_private",
+        "RAY_JOB_CONFIG_JSON_ENV_VAR, RAY_RUNTIME_ENV_PLUGINS_ENV_VAR, RAY_RUNTIME_ENV_PLUGIN_SCHEMAS_ENV_VAR",
+    ),
+    "_private.services": ("util", "get_node_ip_address"),
+    "_raylet": (
+        "",
+        "ActorClassID, ActorID, DynamicObjectRefGenerator, FunctionID, JobID, Language, NodeID, ObjectRef, "
+        "ObjectRefGenerator, PlacementGroupID, TaskID, UniqueID, WorkerID",
+    ),
+    "air.checkpoint": ("train.checkpoint", "Checkpoint"),
+    "air.config": ("air", "CheckpointConfig, FailureConfig, RunConfig, ScalingConfig"),
+    "air.result": ("air", "Result"),
+    "air.session": ("train.session", "get_checkpoint, get_context, get_dataset_shard, report"),
+    "experimental.locations": ("experimental", "get_local_object_locations, get_object_locations"),
+    "experimental.state": ("util.state", ""),
+    "experimental.state.api": ("util.state", "*"),
+    "experimental.state.common": ("util.state.common", "*"),
+    "experimental.state.exception": (
+        "util.state.exception",
+        "DataSourceUnavailable, RayStateApiException, ServerUnavailable",
+    ),
+    "remote_function": ("handles.remote", "RemoteFunction"),
+    "train.backend": ("train.configs", "Backend, BackendConfig"),
     "train.context": ("train", "TrainContext, get_context"),
+    "train.torch.torch_trainer": ("train.torch.config", "TorchTrainer"),
+    "train.v2": ("train", ""),
     "train.v2.api": ("train", ""),
     "train.v2.api.callback": ("train", "UserCallback"),
     "train.v2.api.config": ("train", "CheckpointConfig, FailureConfig, LoggingConfig, RunConfig, ScalingConfig"),
@@ -74,22 +101,36 @@ _PATHS = {
         "get_all_reported_checkpoints, get_checkpoint, get_context, get_dataset_shard, get_preemption_info, report",
     ),
     "train.v2.api.validation_config": ("train", "ValidationConfig, ValidationFn, ValidationTaskConfig"),
+    "train.v2.jax": ("train.jax_trainer", "JaxConfig, JaxTrainer"),
+    "tune.analysis": ("tune.result_grid", "ExperimentAnalysis"),
     "tune.execution": ("tune", ""),
     "tune.execution.placement_groups": ("tune.resources", "PlacementGroupFactory, resource_dict_to_pg_factory"),
     "tune.execution.tune_controller": ("tune.trial_decisions", "TrialController as TuneController"),
-    "tune.experiment.experiment": ("tune.experiment", "Experiment"),
+    "tune.experiment": ("tune.tuner", "Experiment, Trial"),
+    "tune.experiment.experiment": ("tune", "Experiment"),
     "tune.experiment.trial": ("tune.trial", "Trial"),
+    "tune.integration.ray_train": ("tune.integration", "TuneReportCallback"),
     "tune.logger.aim": ("tune.logger", "AimLoggerCallback"),
     "tune.logger.comet": ("tune.logger", "CometLoggerCallback"),
     "tune.logger.csv": ("tune.logger", "CSVLoggerCallback"),
     "tune.logger.json": ("tune.logger", "JsonLoggerCallback"),
+    "tune.logger.logger": ("tune.logger", "LoggerCallback, pretty_print"),
     "tune.logger.mlflow": ("tune.logger", "MLflowLoggerCallback"),
+    "tune.logger.tensorboardx": ("tune.logger", "TBXLoggerCallback"),
     "tune.logger.wandb": ("tune.logger", "WandbLoggerCallback"),
+    "tune.registry": ("tune.trainable", "get_trainable_cls, is_function_trainable, register_env, register_trainable"),
+    "tune.schedulers.async_hyperband": ("tune.schedulers", "ASHAScheduler, AsyncHyperBandScheduler"),
+    "tune.schedulers.median_stopping_rule": ("tune.schedulers", "MedianStoppingRule"),
+    "tune.search.basic_variant": ("tune.search", "BasicVariantGenerator"),
     "tune.search.concurrency_limiter": ("tune.search", "ConcurrencyLimiter"),
     "tune.search.repeater": ("tune.search", "Repeater"),
     "tune.search.search_algorithm": ("tune.search", "Searcher as SearchAlgorithm"),
     "tune.search.search_generator": ("tune.search", "SearchGenerator"),
     "tune.syncer": ("tune", "SyncConfig"),
+    "tune.trainable.trainable": ("tune.trainable", "Trainable"),
+    "tune.utils.util": ("tune.utils", "date_str, deep_update, flatten_dict, merge_dicts, unflatten_dict, wait_for_gpu"),
+    "util.collective.collective": ("util.collective", "*"),
+    "util.state.api": ("util.state", "*"),
 }
 
 
@@ -191,12 +232,17 @@ class _PathLoader:
         return None  # a plain one
 
     def exec_module(self, module: ModuleType) -> None:
-        home, names = _PATHS[module.__name__.partition(".")[2]]
-        module.__doc__ = f"Ray's path of names that are in {__package__}.{home}."
-        source = importlib.import_module(f"{__package__}.{home}")
+        inside = module.__name__.partition(".")[2]
+        place, names = _PATHS[inside]
+        home = f"{__package__}.{place}" if place else "nbaccel"
+        module.__doc__ = f"Ray's path of names that are in {home}."
+        source = importlib.import_module(home)
+        names = ", ".join(source.__all__) if names == "*" else names
         pairs = [(name.partition(" as ")[0], name.rpartition(" as ")[2]) for name in names.split(", ") if name]
         vars(module).update({here: getattr(source, there) for there, here in pairs})
         vars(module)["__all__"] = [here for _, here in pairs]
+        below = [path.removeprefix(f"{inside}.") for path in _PATHS if path.startswith(f"{inside}.")]
+        vars(module)["__getattr__"] = submodules_by_attribute(module.__name__, *below)
 
 
 class _Module(ModuleType):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from nbaccel.handles.runtime_env_checks import runtime_env as checked
+from nbaccel.handles.option_checks import runtime_env as checked
 
 
 class RuntimeEnvConfig(dict[str, Any]):

@@ -28,8 +28,19 @@ EXTRAS = {
     "ray": {"ray", "grpc"},
     "lab": {"jupyterlab", "jupyter_server"},
     "train": {"torch"},
-    "others": {"dask", "jupyter_server_mcp", "lightgbm", "lightning", "marimo", "modin", "sklearn", "transformers"}
-    | {"hamilton", "xgboost"},
+    "others": {
+        "dask",
+        "diffusers",
+        "jax",
+        "jupyter_server_mcp",
+        "lightgbm",
+        "lightning",
+        "marimo",
+        "modin",
+        "sklearn",
+        "transformers",
+    }
+    | {"hamilton", "myst_nb", "openai", "pydata_sphinx_theme", "xgboost"},
 }
 IMPORTED = re.compile(r"""importorskip\("([\w.]+)\"""")
 NOT_INSTALLED = re.compile(r"could not import '([\w.]+)'|^(?:Skipped: )?(\w+) is not installed$")

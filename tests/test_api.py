@@ -422,6 +422,7 @@ class Counter:
 
 def test_programs_find_names_where_ray_keeps_them():
     from nbaccel._raylet import ObjectRefGenerator
+
     from nbaccel.util.placement_group import VALID_PLACEMENT_GROUP_STRATEGIES
 
     assert ObjectRefGenerator is nbaccel.ObjectRefGenerator and "STRICT_PACK" in VALID_PLACEMENT_GROUP_STRATEGIES

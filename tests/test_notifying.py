@@ -18,9 +18,8 @@ import pytest
 
 from nbaccel import notifying
 from nbaccel.handles.options import init_options
-from nbaccel.notifying import EndNotices
+from nbaccel.notifying import EndedWork, EndNotices
 from nbaccel.views import sinks
-from nbaccel.views.ended_work import EndedWork
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
 from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.snapshot import JobRow, PublishedRow, Runtime, Snapshot, TaskRow
@@ -77,7 +76,7 @@ def test_runs_and_experiments_are_told_however_short_they_are() -> None:
 
 
 def test_what_is_known_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbaccel.views.ended_work._MOST_KNOWN", 2)
+    monkeypatch.setattr("nbaccel.notifying._MOST_KNOWN", 2)
     endings = EndedWork(NOW, 0.0)
     rows = [task(str(number), "FINISHED", finished_at=NOW + 100) for number in range(4)]
     assert len(endings.seen(snapshot(*rows))) == 4

@@ -59,9 +59,9 @@ def test_every_link_of_the_page_has_its_heading(tool: ModuleType) -> None:
 def test_the_panels_types_are_made_of_the_schema(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert panel_types.main(["--check"]) == 0, "run python -m tools.panel_types"
     monkeypatch.setattr(panel_types, "ROOT", tmp_path)
-    monkeypatch.setattr(panel_types, "FILE", tmp_path / "observer.ts")
+    monkeypatch.setattr(panel_types, "FILE", tmp_path / "sent.ts")
     assert panel_types.main(["--check"]) == 1
     assert panel_types.main([]) == 0 and panel_types.main(["--check"]) == 0
-    text = (tmp_path / "observer.ts").read_text()
+    text = (tmp_path / "sent.ts").read_text()
     assert "export interface Holder {\n  name: string;\n  amount: number;\n  task_id?: string | null;" in text
     assert "  tasks: { question: FindTasks; answer: TasksLine };" in text

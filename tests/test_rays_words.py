@@ -33,6 +33,7 @@ RAYS_WORDS: dict[str, list[str]] = {
         "The quantity of resource",
         "The precision of the fractional quantity of resource",
         "Invalid label key name",
+        "setup_timeout_seconds must be greater than zero or equals to -1,",
     ],
     "handles/placement_group_handle.py": [
         "placement group bundle index",
@@ -48,9 +49,6 @@ RAYS_WORDS: dict[str, list[str]] = {
         "Actors cannot be instantiated directly.",
         "Actor methods cannot be called directly.",
         "Instead of running 'object.",
-    ],
-    "handles/runtime_env_checks.py": [
-        "setup_timeout_seconds must be greater than zero or equals to -1,",
     ],
     "job_config.py": [
         "The type of code search path is incorrect:",

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from nbaccel import cli, tune
 from nbaccel.train import CheckpointConfig
-from nbaccel.train.journal import Journal, Kept
+from nbaccel.train.journal import Journal, Kept, read
+from nbaccel.train.storage import RunLock
 from nbaccel.tune.experiment_journal import ExperimentJournal
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views import stored_runs, tables
@@ -25,7 +26,7 @@ def train(storage: Path, name: str, end: str = "", error: str = "") -> Path:
     folder = storage / name
     folder.mkdir(parents=True)
     journal = Journal(folder)
-    journal.begin(name, CheckpointConfig())
+    journal.begin(name, CheckpointConfig(), {"lr": 0.1, "model": print})
     journal.gang(0, 0, "", [])
     for number, loss in enumerate([1.0, 0.5]):
         journal.report(number, 0, {"loss": loss})
@@ -113,6 +114,62 @@ def test_the_command_lists_runs_as_a_table_and_as_json(tmp_path: Path) -> None:
     assert msgspec.convert(row, StoredRun) == runs(tmp_path)[0]
     empty = CliRunner().invoke(cli.main, ["runs"], obj=control, env={"NBACCEL_STORAGE": str(tmp_path / "none")})
     assert empty.exit_code == 1 and "nothing was stored yet" in empty.output
+    none = CliRunner().invoke(
+        cli.main, ["runs", "--json"], obj=control, env={"NBACCEL_STORAGE": str(tmp_path / "none")}
+    )
+    assert (none.exit_code, json.loads(none.output)) == (0, [])
+
+
+def test_the_curves_of_a_run_have_its_config_and_nothing_that_was_made_again(tmp_path: Path) -> None:
+    folder = train(tmp_path, "mnist")
+    journal = Journal(folder, read(folder))
+    journal.gang(1, 1, "checkpoint_000000", [])
+    for number, loss in enumerate([0.4, 0.2], 1):
+        journal.report(number, 0, {"loss": loss, "note": "text", "nan": float("nan")})
+    journal.close()
+    (found,) = stored_runs.with_curves(tmp_path, ["mnist", "none", ".."])
+    assert found.config == {"lr": 0.1, "model": "<built-in function print>"}
+    (curve,) = found.curves
+    assert curve.name == "loss" and [(at, value) for at, _, value in curve.points] == [(0, 1.0), (1, 0.4), (2, 0.2)]
+    assert all(0 <= seconds < 60 for _, seconds, _ in curve.points) and runs(tmp_path)[0].curves == []
+    sweep(tmp_path, "sweep")
+    (best,) = stored_runs.with_curves(tmp_path, ["sweep"])
+    assert [value for _, _, value in best.curves[0].points] == [0.3, 0.2] and best.config == {"lr": 0.0}
+
+
+def test_a_run_is_deleted_unless_it_is_under_way_or_no_run(tmp_path: Path) -> None:
+    storage = tmp_path / "storage"
+    train(storage, "over", "finished")
+    (storage / "notes").mkdir()
+    (storage / "linked").symlink_to(train(tmp_path, "elsewhere"))
+    lock = RunLock(str(train(storage, "busy")))
+    try:
+        with pytest.raises(BlockingIOError):
+            stored_runs.delete(storage, "busy")
+    finally:
+        lock.release()
+    for name in ("notes", "linked", "none", "..", "", "../elsewhere"):
+        with pytest.raises(FileNotFoundError):
+            stored_runs.delete(storage, name)
+    stored_runs.delete(storage, "over")
+    assert {each.name for each in storage.iterdir()} == {"notes", "linked", "busy"}
+    (storage / "busy").rename(storage / ".busy.deleted")  # a deletion that was killed
+    assert [each.name for each in runs(storage)] == ["elsewhere"]
+
+
+def test_the_command_deletes_after_a_question(tmp_path: Path) -> None:
+    folder = train(tmp_path, "mnist", "finished")
+
+    def command(*given: str, says: str = "") -> tuple[int, str]:
+        done = CliRunner().invoke(cli.main, ["runs", str(tmp_path), *given], input=says)
+        return done.exit_code, done.output
+
+    (row,) = json.loads(command("--curves=mnist")[1])
+    assert [len(curve["points"]) for curve in row["curves"]] == [2]
+    assert command("--delete=mnist", says="n\n")[0] == 0 and folder.exists()
+    assert "Deleted mnist." in command("--delete=mnist", "--yes")[1] and not folder.exists()
+    code, said = command("--delete=mnist", "--yes")
+    assert code == 1 and "There is no run mnist in this folder any more." in said
 
 
 def test_a_later_version_of_a_journal_is_left_out_where_it_cannot_be_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Writes the panel's types of what heads say, `extension/src/observer.ts`, from the schema of the observers' lines.
+"""Writes `frontend/src/model/sent.ts`, the front end's types of observers' lines and of the records of runs.
 
     python -m tools.panel_types            write the file
     python -m tools.panel_types --check    say whether it is stale, and change nothing
@@ -14,21 +14,29 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+import msgspec
+
 from nbaccel.views import observer_lines
+from nbaccel.views.experiment_snapshot import ExperimentSnapshot, TrialRow
 from nbaccel.views.observer_lines import ANSWERS, PROTOCOL, QUESTIONS
+from nbaccel.views.run_snapshot import RunSnapshot
+from nbaccel.views.served_snapshot import ServedSnapshot
+from nbaccel.views.stored_runs import StoredRun
 from tools import observer_schema
 
 ROOT = Path(__file__).resolve().parent.parent
-FILE = ROOT / "extension" / "src" / "observer.ts"
+FILE = ROOT / "frontend" / "src" / "model" / "sent.ts"
 HEAD = f"""\
-// What observers ask, and what heads answer, in version {PROTOCOL}. tools/panel_types.py writes this file.
+// What observers ask and heads answer, in version {PROTOCOL}; records of runs. tools/panel_types.py writes this file.
 """
+RECORDS = (RunSnapshot, ExperimentSnapshot, TrialRow, ServedSnapshot, StoredRun)
 _PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 
 def typescript() -> str:
     """The whole file."""
     records = observer_schema.schema()["$defs"]
+    records |= msgspec.json.schema_components(RECORDS, ref_template="#/$defs/{name}")[1]
     parts = [HEAD, *(_interface(name, record) for name, record in records.items()), _answers()]
     return "\n".join(parts)
 
@@ -53,17 +61,17 @@ def _type(field: dict[str, Any]) -> str:
     if "anyOf" in field:
         return " | ".join(_type(one) for one in field["anyOf"])
     if "enum" in field:
-        return " | ".join(f"'{one}'" for one in field["enum"])
+        return " | ".join(f'"{one}"' for one in field["enum"])
     kind = field.get("type")
     if kind == "array" and "prefixItems" in field:
         return f"[{', '.join(_type(one) for one in field['prefixItems'])}]"
     if kind == "array":
         items = _type(field.get("items", {}))
-        return f"({items})[]" if " | " in items else f"{items}[]"
+        return f"({items})[]" if "anyOf" in field.get("items", {}) else f"{items}[]"
     if kind == "object":
         values = field.get("additionalProperties")
-        return f"Record<string, {_type(values) if isinstance(values, dict) and values else 'unknown'}>"
-    return _PLAIN.get(str(kind), "unknown")
+        return f"Record<string, {_type(values) if isinstance(values, dict) and values else 'any'}>"
+    return _PLAIN.get(str(kind), "any")
 
 
 def _answers() -> str:

@@ -9,7 +9,7 @@ from jupyter_server.utils import url_path_join
 from tornado.web import HTTPError
 
 import nbaccel_lab
-from nbaccel_lab import starting
+from nbaccel_lab import commands
 from nbaccel_lab.handler import NbaccelHandler, looks, orders
 from nbaccel_lab.runtimes import PROTOCOL
 
@@ -19,6 +19,8 @@ FEW_ROWS = 200
 MOST_LOG_LINES = 5000
 FEW_LOG_LINES = 200
 MOST_LOG_CHARACTERS = 1 << 16
+MOST_STORED = 500
+MOST_COMPARED = 20
 RUN_KINDS = ("run", "experiment", "application")  # of published records
 
 
@@ -165,18 +167,35 @@ class ShutdownHandler(NbaccelHandler):
 class StartHandler(NbaccelHandler):
     @orders
     async def post(self) -> dict[str, Any]:
-        name = self.given().get("kernelspec")
-        if not isinstance(name, str) or not name:
-            raise HTTPError(400, "Name a kernelspec, as text.")
-        try:
-            pid = await starting.start(self.kernel_spec_manager, name)
-        except starting.CannotStart as error:
-            raise HTTPError(409, str(error)) from None
+        pid = await commands.start(self.kernel_spec_manager, self.kernelspec(self.given().get("kernelspec")))
         await self.watching.look()
         for record in self.watching.records():
             if record.pid == pid:
                 return {"done": "start", "runtime": self.watching.row(record)}
         raise HTTPError(503, "The head has started and ended again, or has another runtime directory than this server.")
+
+
+class StoredHandler(NbaccelHandler):
+    @looks
+    async def get(self) -> dict[str, Any]:
+        only = self.get_query_arguments("run")
+        if len(only) > MOST_COMPARED:
+            raise HTTPError(400, f"At most {MOST_COMPARED} runs have their curves in one answer.")
+        kernelspec = self.kernelspec(self.get_query_argument("kernelspec", ""))
+        async with self.settings["nbaccel_reading"]:  # each reading is a process
+            found = await commands.stored_runs(self.kernel_spec_manager, kernelspec, only)
+        return {"runs": found[:MOST_STORED], "total": len(found)}
+
+
+class DeleteRunHandler(NbaccelHandler):
+    @orders
+    async def post(self) -> dict[str, Any]:
+        given = self.given()
+        run = given.get("run")
+        if not isinstance(run, str) or not run:
+            raise HTTPError(400, "Name a run by its folder, as text.")
+        await commands.delete_run(self.kernel_spec_manager, self.kernelspec(given.get("kernelspec")), run)
+        return {"done": "delete_run"}
 
 
 HANDLERS: dict[str, type[NbaccelHandler]] = {
@@ -188,9 +207,11 @@ HANDLERS: dict[str, type[NbaccelHandler]] = {
     "logs": LogsHandler,
     "timeline": TimelineHandler,
     "runs": RunsHandler,
+    "stored": StoredHandler,
     "cancel": CancelHandler,
     "retry": RetryHandler,
     "recycle": RecycleHandler,
     "shutdown": ShutdownHandler,
     "start": StartHandler,
+    "delete_run": DeleteRunHandler,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from jupyter_server.extension.application import ExtensionApp
@@ -29,6 +30,7 @@ class NbaccelLab(ExtensionApp):
         self.settings["nbaccel_watching"] = self.watching
         self.settings["nbaccel_doors"] = served.Doors(self.watching)
         self.settings["nbaccel_turns"] = stream.Turns()
+        self.settings["nbaccel_reading"] = asyncio.Lock()
 
     def initialize_handlers(self) -> None:
         self.handlers.extend(

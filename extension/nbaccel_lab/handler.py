@@ -12,6 +12,7 @@ from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler
 from tornado.web import HTTPError, authenticated
 
+from nbaccel_lab.commands import CommandFailed
 from nbaccel_lab.connection import HeadRefused, HeadUnavailable
 from nbaccel_lab.runtimes import RuntimeRecord
 from nbaccel_lab.watching import Watching
@@ -59,6 +60,13 @@ class NbaccelHandler(APIHandler):
             raise HTTPError(400, "The body of the request is no object of JSON.")
         return given
 
+    def kernelspec(self, given: Any) -> str:
+        """The name of a kernelspec; the server's usual one where none is given. Raises HTTPError."""
+        name = given or self.kernel_manager.default_kernel_name
+        if not isinstance(name, str):
+            raise HTTPError(400, "Name a kernelspec, as text.")
+        return name
+
     def number(self, name: str, default: int, most: int) -> int:
         """A whole number of the address. Raises HTTPError."""
         given = self.get_query_argument(name, "")
@@ -102,7 +110,7 @@ def _served(method: Method[H], action: str) -> Callable[[H], Awaitable[None]]:
             answer = await method(self)
         except HeadUnavailable as error:
             raise HTTPError(503, str(error)) from None
-        except HeadRefused as error:
+        except (HeadRefused, CommandFailed) as error:
             raise HTTPError(409, str(error)) from None
         self.finish(json.dumps(answer))
 

@@ -28,6 +28,7 @@ FILES = {
     "cockpit.js": None,
     "runs.js": None,
     "past.js": None,
+    "stored.js": None,
 }  # None: the renderer's
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 POLICY = (
@@ -48,6 +49,7 @@ PAGE = """<!DOCTYPE html>
 <section id="machine" aria-label="This machine"></section>
 <div id="banners"></div>
 <div id="runtimes"></div>
+<details id="stored"><summary>All runs and experiments</summary><div></div></details>
 </main>
 <script type="module" src="{base}nbaccel/static/page.js"></script>
 </body>

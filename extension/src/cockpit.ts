@@ -8,6 +8,7 @@ export { shownOf } from '../../frontend/src/model/scene';
 export { newState } from '../../frontend/src/model/state';
 export { age, count, ENDED, plain, shortId, size } from '../../frontend/src/model/words';
 export { viewOfPast } from '../../frontend/src/past/past';
+export { showStored, type Storage } from '../../frontend/src/runs/stored';
 export { viewOfRuns } from '../../frontend/src/runs/runs';
 export { OFFERED } from '../../frontend/src/widget/actions';
 export { mount } from '../../frontend/src/widget/cockpit';

@@ -13,10 +13,10 @@ export function deedsOf(
   server: Server,
   notebooks: Notebooks,
   trans: TranslationBundle,
-  openTimeline: Deeds['openTimeline']
+  pages: Pick<Deeds, 'openTimeline' | 'openRuns'>
 ): Deeds {
   return {
-    openTimeline,
+    ...pages,
     async shutDown(runtime, title) {
       const answer = await showDialog({
         title: trans.__('Shut down nbaccel of %1?', title),

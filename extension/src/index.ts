@@ -17,7 +17,7 @@ import { titleOf } from './runtimes';
 import { takeOrders } from './second_way';
 import { Server } from './server';
 import { StatusItem } from './status';
-import { TIMELINE, Timelines } from './timeline';
+import { RUNS, TIMELINE, Timelines } from './timeline';
 import { Watch } from './watch';
 
 const PLUGIN = '@nbaccel/lab:panel';
@@ -47,7 +47,10 @@ function activate(
   const watch = new Watch(server, document);
   const notebooks = new Notebooks(app, tracker);
   const timelines = new Timelines(app, watch, server, trans);
-  const deeds = deedsOf(server, notebooks, trans, (runtime, title) => timelines.open(runtime, title));
+  const deeds = deedsOf(server, notebooks, trans, {
+    openTimeline: (runtime, title) => timelines.open(runtime, title),
+    openRuns: () => timelines.openRuns(() => notebooks.kernelspec)
+  });
   const panel = new Panel(watch, server, notebooks, deeds, trans);
   panel.title.icon = icon;
   panel.title.caption = trans.__('Accelerators: nbaccel');
@@ -98,6 +101,7 @@ function addCommands(
     const runtime = meant(given);
     if (runtime) deeds.openTimeline(runtime.id, runtime.title);
   }, given => meant(given) !== undefined);
+  add(RUNS, trans.__('Show All Training Runs and Experiments'), () => deeds.openRuns());
   add('nbaccel:shutdown', trans.__("Shut Down This Notebook's nbaccel"), async () => {
     const runtime = own();
     if (runtime) await panel.shutDown(runtime.id, titleOf(runtime));

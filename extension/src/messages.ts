@@ -1,6 +1,6 @@
 // What the Jupyter server sends over the WebSocket; docs/extension.md describes it.
 
-import type { Asked, Snapshot } from './observer';
+import type { Asked, Snapshot } from '../../frontend/src/model/sent';
 
 export interface Runtime {
   id: string;

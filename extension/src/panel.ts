@@ -2,7 +2,7 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
-import { button, draw, h, plain, type Shape, STYLE } from './cockpit';
+import { button, draw, h, plain, type Shape, showStored, STYLE } from './cockpit';
 import { drawMachine } from './machine';
 import type { Runtime } from './messages';
 import type { Notebooks } from './notebooks';
@@ -20,6 +20,7 @@ export interface Deeds {
   start: () => Promise<string>;
   insertInit: () => string;
   openTimeline: (runtime: string, title: string) => void;
+  openRuns: () => void;
 }
 
 export class Panel extends Widget {
@@ -27,6 +28,8 @@ export class Panel extends Widget {
   private readonly sections: RuntimeSections;
   private readonly ends: (() => void)[];
   private readonly ended = new Set<string>(); // notebooks whose nbaccel has ended
+  private readonly stored: HTMLElement; // the runs of the storage folder
+  private endStored: (() => void) | null = null; // while they are shown
   private onlyMine = false;
   private said = '';
   private unsaid: ReturnType<typeof setTimeout> | undefined;
@@ -34,7 +37,7 @@ export class Panel extends Widget {
 
   constructor(
     private readonly watch: Watch,
-    server: Server,
+    private readonly server: Server,
     private readonly notebooks: Notebooks,
     private readonly deeds: Deeds,
     private readonly trans: TranslationBundle
@@ -50,9 +53,10 @@ export class Panel extends Widget {
     style.textContent = STYLE;
     this.above = page.createElement('div');
     this.above.className = 'nbaccel-cockpit nbaccel-above';
+    this.stored = page.createElement('div');
     const below = page.createElement('div');
     below.className = 'nbaccel-runtimes';
-    this.node.append(style, this.above, below);
+    this.node.append(style, this.above, this.stored, below);
     this.sections = new RuntimeSections(below, watch, server, this.reader());
     this.ends = [watch.subscribe(this.soon), watch.whenEnded(runtime => this.tellEnd(runtime))];
     notebooks.changed(this.soon);
@@ -63,6 +67,7 @@ export class Panel extends Widget {
   dispose(): void {
     for (const end of this.ends) end();
     this.sections.end();
+    this.endStored?.();
     super.dispose();
   }
 
@@ -141,6 +146,8 @@ export class Panel extends Widget {
       'div',
       { key: 'tools', class: 'line tools' },
       button(trans.__('Only my notebook'), { 'data-do': 'mine', 'aria-pressed': String(this.onlyMine), title: trans.__('Show only runtimes and tasks of the notebook that is open') }),
+      button(trans.__('All runs'), { 'data-do': 'runs', 'aria-expanded': String(this.endStored !== null), title: trans.__('All training runs and experiments of the storage folder, also those of earlier days') }),
+      this.endStored !== null && button(trans.__('Open as a page'), { 'data-do': 'page' }),
       mayStart && button(trans.__('Start a shared head'), { 'data-do': 'start', title: trans.__('A head that several notebooks share: nbaccel.init("auto") connects to it') })
     );
   }
@@ -183,12 +190,23 @@ export class Panel extends Widget {
     return other?.notebook ?? name;
   }
 
+  private turnStored(): void {
+    const { server, notebooks, watch, endStored } = this;
+    endStored?.();
+    this.endStored = endStored ? null : showStored(this.stored, server.storageOf(() => notebooks.kernelspec, watch.mayExecute));
+  }
+
   private readonly clicked = (event: MouseEvent) => {
     const target = (event.target as Element).closest<HTMLElement>('[data-do]');
     if (!target) return;
     const { runtime = '', title = '', path = '' } = target.dataset;
     const deeds: Record<string, () => unknown> = {
       mine: () => void (this.onlyMine = !this.onlyMine),
+      runs: () => this.turnStored(),
+      page: () => {
+        this.turnStored();
+        this.deeds.openRuns();
+      },
       start: async () => this.say(await this.deeds.start()),
       insert: () => this.say(this.deeds.insertInit()),
       open: () => this.notebooks.open(path),

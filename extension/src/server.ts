@@ -2,6 +2,7 @@
 
 import { URLExt } from '@jupyterlab/coreutils';
 import { ServerConnection } from '@jupyterlab/services';
+import type { Storage } from './cockpit';
 
 const API = 'nbaccel/api/v1';
 
@@ -23,15 +24,26 @@ export class Server {
   }
 
   /** Ask for something to be done. Throws Refused with a sentence. */
-  async order(name: string, given: Record<string, unknown>): Promise<Record<string, unknown>> {
-    const url = URLExt.join(this.settings.baseUrl, API, name);
+  order(name: string, given: Record<string, unknown>): Promise<any> {
+    return this.request(name, { method: 'POST', body: JSON.stringify(given), headers: { 'Content-Type': 'application/json' } });
+  }
+
+  /** The runs of the storage folder, as the Python of a kernelspec finds them. */
+  storageOf(kernelspec: () => string, mayDelete: boolean): Storage {
+    const named = () => (kernelspec() ? [['kernelspec', kernelspec()]] : []);
+    const read = (names: string[]) => this.request(`stored?${new URLSearchParams([...named(), ...names.map(name => ['run', name])])}`, {});
+    return {
+      list: () => read([]),
+      curves: names => read(names).then(({ runs }) => runs),
+      ...(mayDelete && { remove: (run: string) => this.order('delete_run', { run, kernelspec: kernelspec() }) })
+    };
+  }
+
+  private async request(address: string, given: RequestInit): Promise<any> {
+    const url = URLExt.join(this.settings.baseUrl, API, address);
     let response: Response;
     try {
-      response = await ServerConnection.makeRequest(
-        url,
-        { method: 'POST', body: JSON.stringify(given), headers: { 'Content-Type': 'application/json' } },
-        this.settings
-      );
+      response = await ServerConnection.makeRequest(url, given, this.settings);
     } catch {
       throw new Refused('The Jupyter server does not answer.');
     }

@@ -1,16 +1,18 @@
-// Pages of the main area, one for each runtime that is asked for: its cockpit, opened at the timeline.
+// Pages of the main area: one for each runtime that is asked for, its cockpit opened at the timeline; and one of all runs of
+// the storage folder.
 
 import type { ILayoutRestorer, JupyterFrontEnd } from '@jupyterlab/application';
 import { MainAreaWidget, WidgetTracker } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { Widget } from '@lumino/widgets';
-import { mount, newState } from './cockpit';
+import { mount, newState, showStored } from './cockpit';
 import { icon } from './icon';
 import type { Server } from './server';
 import { type Reader, sourceOf } from './source';
 import type { Watch } from './watch';
 
 export const TIMELINE = 'nbaccel:timeline'; // the command that opens a page, and opens it again after a reload
+export const RUNS = 'nbaccel:runs';
 
 class TimelinePage extends Widget {
   private readonly ends: (() => void)[];
@@ -46,10 +48,26 @@ class TimelinePage extends Widget {
   }
 }
 
+class RunsPage extends Widget {
+  private readonly end: () => void;
+
+  constructor(server: Server, kernelspec: () => string, mayDelete: boolean) {
+    super();
+    this.addClass('nbaccel-page');
+    this.end = showStored(this.node, server.storageOf(kernelspec, mayDelete));
+  }
+
+  dispose(): void {
+    if (!this.isDisposed) this.end();
+    super.dispose();
+  }
+}
+
 type Page = MainAreaWidget<TimelinePage>;
 
 export class Timelines {
   private readonly pages = new WidgetTracker<Page>({ namespace: 'nbaccel-timeline' });
+  private readonly runs = new WidgetTracker<MainAreaWidget<RunsPage>>({ namespace: 'nbaccel-runs' });
 
   constructor(
     private readonly app: JupyterFrontEnd,
@@ -65,12 +83,31 @@ export class Timelines {
       args: ({ content }) => ({ runtime: content.runtime, title: content.of }),
       name: ({ content }) => content.runtime
     });
+    void restorer.restore(this.runs, { command: RUNS, args: () => ({}), name: () => 'runs' });
   }
 
   /** Show the page of a runtime. */
   open(runtime: string, title: string): void {
+    this.show(this.pages.find(({ content }) => content.runtime === runtime) ?? this.made(runtime, title));
+  }
+
+  /** Show the page of all runs. */
+  openRuns(kernelspec: () => string): void {
+    this.show(this.runs.find(() => true) ?? this.madeRuns(kernelspec));
+  }
+
+  private madeRuns(kernelspec: () => string): Widget {
+    const page = new MainAreaWidget({ content: new RunsPage(this.server, kernelspec, this.watch.mayExecute) });
+    page.id = 'nbaccel-runs';
+    page.title.label = this.trans.__('All runs');
+    page.title.icon = icon;
+    page.title.closable = true;
+    void this.runs.add(page);
+    return page;
+  }
+
+  private show(page: Widget): void {
     const { shell } = this.app;
-    const page = this.pages.find(({ content }) => content.runtime === runtime) ?? this.made(runtime, title);
     if (!page.isAttached) shell.add(page, 'main');
     if (!page.isAttached) shell.add(page, 'down'); // Notebook 7 has room for one page only: the notebook
     shell.activateById(page.id);

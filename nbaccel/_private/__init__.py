@@ -8,6 +8,11 @@ from typing import Any
 
 _ROOMS = ("ray_constants", "runtime_env", "services", "state", "utils", "worker")
 
+# What Ray's job manager and its plugins of runtime environments read.
+RAY_JOB_CONFIG_JSON_ENV_VAR = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+RAY_RUNTIME_ENV_PLUGINS_ENV_VAR = "RAY_RUNTIME_ENV_PLUGINS"
+RAY_RUNTIME_ENV_PLUGIN_SCHEMAS_ENV_VAR = "RAY_RUNTIME_ENV_PLUGIN_SCHEMAS"
+
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import elsewhere
 
 if TYPE_CHECKING:
-    from nbaccel.air import session
+    from nbaccel.train import session
     from nbaccel.train.checkpoint import Checkpoint
     from nbaccel.train.configs import ScalingConfig
     from nbaccel.tune import CheckpointConfig, FailureConfig, Result, RunConfig

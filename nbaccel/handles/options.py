@@ -17,8 +17,7 @@ from msgspec.structs import asdict, replace
 
 from nbaccel.handles import option_checks as checks
 from nbaccel.handles.node_types import node_types
-from nbaccel.handles.option_checks import Check, did_you_mean
-from nbaccel.handles.runtime_env_checks import runtime_env
+from nbaccel.handles.option_checks import Check, did_you_mean, runtime_env
 from nbaccel.quantities import ACCELERATORS, TYPE_PREFIX, TYPE_SHARE, UNIT, to_units
 
 Demand = dict[str, int]

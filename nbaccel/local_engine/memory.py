@@ -7,15 +7,16 @@ mapping held.
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
+import resource
 import weakref
 from functools import partial
 from typing import Any
 
 from nbaccel import exceptions
 from nbaccel.handles.safe_finalizer import SafeFinalizer
-from nbaccel.local_engine import arena_trouble
 from nbaccel.local_engine.arena import pages
 
 _NORESERVE = 0x4000  # MAP_NORESERVE: pages that are never written do not count as used
@@ -118,7 +119,7 @@ class Range:
         return _array_at(address, self.size, _Mapping(address, length, self))
 
     def _unreadable(self, error: OSError) -> exceptions.RaySystemError:
-        why = arena_trouble.why(error)
+        why = arena_trouble(error)
         return exceptions.RaySystemError(f"Object {self.id.hex()} cannot be mapped into this process: {why}")
 
 
@@ -130,3 +131,34 @@ class _Mapping(SafeFinalizer):
     def __init__(self, address: int, length: int, range: Range) -> None:
         self._range = range
         self.__del__ = partial(_libc.munmap, address, length)
+
+
+_LIMITED = {
+    errno.EMFILE: ("RLIMIT_NOFILE", "open {} files at most", "a mapping takes one"),
+    errno.EFBIG: ("RLIMIT_FSIZE", "write files of {} bytes at most", "shared memory counts as a file"),
+}
+_ADVICE = "Set the limit in a subprocess, or take it back before the value is used."
+
+
+def arena_trouble(error: OSError) -> str:
+    """Why this process cannot write to the arena or map a part of it, and what to do: one or two sentences."""
+    limited = _LIMITED.get(error.errno or 0)
+    if limited is not None:
+        name, what, because = limited
+        limit = resource.getrlimit(getattr(resource, name))[0]
+        return f"this process may {what.format(limit)} ({name}), and {because}. {_ADVICE}"
+    if error.errno == errno.EBADF:
+        return (
+            "code in this process has closed descriptors that are not its own, as os.closerange does, and among them "
+            "nbaccel's (a closed descriptor). Close only what was opened here."
+        )
+    if error.errno == errno.ENOMEM:
+        return f"{error.strerror}. {_no_memory()}"
+    return f"{error.strerror or error}."
+
+
+def _no_memory() -> str:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        return f"This process may use {limit} bytes of address space (RLIMIT_AS). {_ADVICE}"
+    return "Let go of large arrays that you no longer need: a process can map some 65,000 (sysctl vm.max_map_count)."

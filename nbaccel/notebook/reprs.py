@@ -41,7 +41,7 @@ def install(shell: InteractiveShell) -> None:
     html.for_type(list, list_html)
     html.for_type_by_name("nbaccel.train.result", "Result", result_html)
     html.for_type_by_name("nbaccel.tune.result_grid", "ResultGrid", results_html)
-    html.for_type_by_name("nbaccel.tune.analysis", "ExperimentAnalysis", results_html)
+    html.for_type_by_name("nbaccel.tune.result_grid", "ExperimentAnalysis", results_html)
 
 
 def result_html(result: Any) -> str:

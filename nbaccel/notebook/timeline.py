@@ -12,8 +12,7 @@ from nbaccel.notebook import page_pictures, parts, static_tables
 from nbaccel.notebook.parts import Html
 from nbaccel.views import palette, tables, wording
 from nbaccel.views.history.answers import RunKind, RunsAnswer
-from nbaccel.views.history.book import WITHOUT_DEVICE
-from nbaccel.views.history.runs import lane_of
+from nbaccel.views.history.book import WITHOUT_DEVICE, lane_of
 from nbaccel.views.node_tables import node_names
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Snapshot

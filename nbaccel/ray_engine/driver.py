@@ -21,22 +21,19 @@ from nbaccel.ray_engine.reports.cluster import RayCluster
 from nbaccel.ray_engine.reports.device_rows import DeviceMemory
 from nbaccel.ray_engine.reports.growing import RayGrowing
 from nbaccel.ray_engine.reports.history import RayHistory, RayTaskLogs
-from nbaccel.ray_engine.reports.ray_answers import RayAnswers, opened_server
 from nbaccel.ray_engine.reports.reports import Reports
 from nbaccel.ray_engine.reports.service_actors import ServiceActors
-from nbaccel.ray_engine.reports.snapshots import Snapshots
+from nbaccel.ray_engine.reports.snapshots import RayAnswers, Snapshots, opened_server
 from nbaccel.ray_engine.reports.watching import DriverNews, SnapshotWatching
 from nbaccel.ray_engine.session import HeadWatch, RaySession, internals
 from nbaccel.ray_engine.starting import host_and_port
-from nbaccel.ray_engine.submission.actors import RayActors
-from nbaccel.ray_engine.submission.exports import Exporter
+from nbaccel.ray_engine.submission.calls import RayActors, RayTasks
+from nbaccel.ray_engine.submission.exports import Exporter, HandleMaker
 from nbaccel.ray_engine.submission.groups import RayGroups
-from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 from nbaccel.ray_engine.submission.objects import Announce, Bookkeeper, RayObjects
 from nbaccel.ray_engine.submission.options_for_ray import Choosing
 from nbaccel.ray_engine.submission.shipping import Freshening, Shipping
 from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submissions
-from nbaccel.ray_engine.submission.tasks import RayTasks
 from nbaccel.views import sinks
 from nbaccel.views.observer_server import ObserverServer
 from nbaccel.views.record_book import OwnRecords

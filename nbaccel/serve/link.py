@@ -5,8 +5,9 @@
          ◄─ DONE 7 ──                          or CHUNK 7 … END 7, or ERROR 7
          ── CANCEL 7 ─►
 ```
-All of it runs in one asyncio loop; the frames of one turn of the loop leave in one write. A body that is sent in chunks
-waits for its reader: at most `WINDOW` bytes are under way, and a chunk counts as at least `LEAST` bytes.
+All of it runs in one asyncio loop; the frames of one turn of the loop leave in one write. Short chunks that follow
+the last write within a millisecond leave together, with whatever else leaves first. A body that is sent in chunks waits
+for its reader: at most `WINDOW` bytes are under way, and a chunk counts as at least `LEAST` bytes.
 
 A frame, whose `meta` is msgpack and whose `body` only the last reader looks into:
 ```
@@ -23,6 +24,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import time
 from asyncio import AbstractEventLoop, Future, Transport
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -99,6 +101,7 @@ class FrameParser:
 
 WINDOW = 1 << 20
 LEAST = 1 << 14
+CHUNKS_WAIT_S = 0.001
 _NOTHING = b""
 _ABOUT_LINK = frozenset({FrameKind.FULL, FrameKind.GOING})  # of a call, and of the replica as well
 _LONE = frozenset({FrameKind.CALL, FrameKind.DONE, FrameKind.ERROR})
@@ -254,6 +257,8 @@ class FrameLink(asyncio.Protocol):
         self._about_link = about_link
         self._parser = FrameParser()
         self._outbox: list[bytes] = []
+        self._written_at = 0.0
+        self._chunks_wait: asyncio.TimerHandle | None = None  # writes what is in the outbox
         self._next_id = 1
         self._transport: Transport | None = None
 
@@ -291,10 +296,22 @@ class FrameLink(asyncio.Protocol):
             if kind in _LONE and len(self.exchanges) <= 1 and self._transport is not None:
                 self._transport.write(pack(kind, id, meta, body))  # nobody else has anything for this turn
                 return
-            self.loop.call_soon(self._flush)
+            may_wait = kind is FrameKind.CHUNK and not meta and len(body) < LEAST
+            if may_wait and time.monotonic() - self._written_at < CHUNKS_WAIT_S:
+                self._chunks_wait = self.loop.call_later(CHUNKS_WAIT_S, self._flush)
+            else:
+                self.loop.call_soon(self._flush)
+        elif self._chunks_wait is not None and kind is not FrameKind.CHUNK:
+            self._chunks_wait.cancel()
+            self._chunks_wait = None
+            self.loop.call_soon(self._flush)  # with what else comes in this turn
         self._outbox.append(pack(kind, id, meta, body))
 
     def _flush(self) -> None:
+        if self._chunks_wait is not None:
+            self._chunks_wait.cancel()
+            self._chunks_wait = None
+        self._written_at = time.monotonic()
         outbox, self._outbox = self._outbox, []
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(outbox[0] if len(outbox) == 1 else b"".join(outbox))
@@ -303,7 +320,6 @@ class FrameLink(asyncio.Protocol):
         """End the link after what was sent has left."""
         if self._outbox:
             self._flush()
-            self._outbox = []
         if self._transport is not None:
             self._transport.close()
         self._end(why)

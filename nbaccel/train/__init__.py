@@ -19,9 +19,9 @@ from nbaccel import elsewhere
 
 if TYPE_CHECKING:
     from nbaccel.train import collective
-    from nbaccel.train.backend import BackendConfig
     from nbaccel.train.checkpoint import Checkpoint
     from nbaccel.train.configs import (
+        BackendConfig,
         CheckpointConfig,
         FailureConfig,
         LoggingConfig,
@@ -79,7 +79,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BackendConfig": "backend",
+    "BackendConfig": "configs",
     "Checkpoint": "checkpoint",
     "CheckpointConfig": "configs",
     "CheckpointConsistencyMode": "session",

@@ -55,7 +55,7 @@ class Checkpoint(metaclass=_OldNames):
 
     def __init__(self, path: str | os.PathLike[str], filesystem: Any = None) -> None:
         self.path = os.fspath(path)
-        self._filesystem = None if type(filesystem).__name__ == "LocalFileSystem" else filesystem
+        self._filesystem = None if is_local(filesystem) else filesystem
         self._is_for_one_report = False  # a temporary folder that nobody else knows of
 
     @property
@@ -214,6 +214,11 @@ def _torch() -> Any:
 def is_remote(path: str) -> bool:
     """Whether a path is a URL that fsspec reads, and no path of this machine."""
     return "://" in path and not path.startswith("file://")
+
+
+def is_local(filesystem: Any) -> bool:
+    """Whether a filesystem, of fsspec or of pyarrow, is that of this machine; None is."""
+    return filesystem is None or type(filesystem).__name__ == "LocalFileSystem"
 
 
 def filesystem_of(path: str) -> Any:

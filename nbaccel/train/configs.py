@@ -10,18 +10,18 @@ import logging
 import os
 import secrets
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from html import escape
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from nbaccel.handles import option_checks as checks
-from nbaccel.train.checkpoint import Checkpoint, fsspec_for, is_remote
+from nbaccel.train.checkpoint import Checkpoint, fsspec_for, is_local, is_remote
 
 if TYPE_CHECKING:
-    from nbaccel.train.backend import BackendConfig
     from nbaccel.train.datasets import DataConfig
 
 from nbaccel.views.stored_runs import DEFAULT_STORAGE, STORAGE_VARIABLE
@@ -215,7 +215,7 @@ def _storage_path(given: Any, filesystem: Any) -> str:
     text = os.fspath(given) if given is not None else os.environ.get(STORAGE_VARIABLE) or DEFAULT_STORAGE
     if filesystem is not None and given is None:
         raise ValueError("RunConfig(storage_filesystem=...) needs storage_path, a path in that filesystem.")
-    if filesystem is not None:
+    if not is_local(filesystem):
         return text
     if is_remote(text):
         _check_protocol(text)
@@ -531,3 +531,43 @@ def _check_quantities(name: str, given: Mapping[str, Any] | None) -> None:
         if not isinstance(key, str) or not isinstance(amount, Real) or amount < 0:
             raise ValueError(f"ScalingConfig({name}): {key!r}: {amount!r} is not a quantity of a resource.")
     checks.bundle(f"ScalingConfig({name})", given)
+
+
+# ---- the classes by which a framework extends a group of workers; libraries derive from them
+
+
+class Backend:
+    """Override what you need.
+
+    share_cuda_visible_devices  every worker sees the devices of all workers of its node, so that `cuda:{local rank}`
+                                is a worker's own and peers reach each other
+    """
+
+    share_cuda_visible_devices: bool = False
+
+    def on_start(self, worker_group: Any, backend_config: BackendConfig) -> None:
+        """Called when all workers have their ranks, before the function begins."""
+
+    def on_training_start(self, worker_group: Any, backend_config: BackendConfig) -> None:
+        """Called right before the function begins."""
+
+    def on_shutdown(self, worker_group: Any, backend_config: BackendConfig) -> None:
+        """Called when the function has ended in all workers and the workers still exist."""
+
+
+class BackendConfig:
+    """The options of a framework; this object travels to the workers.
+
+    imports  modules that every worker imports before its function begins; an engine may have them loaded beforehand
+    """
+
+    imports: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def backend_cls(self) -> type[Backend]:
+        return Backend
+
+    @property
+    def train_func_context(self) -> Callable[[], AbstractContextManager[Any]]:
+        """A context manager around the function, in each worker's main thread."""
+        return nullcontext

@@ -13,17 +13,15 @@ from typing import Any, NoReturn, TypeAlias, TypedDict
 import nbaccel
 from nbaccel import api, hints
 from nbaccel.train import forwarding, loops
-from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
-from nbaccel.train.configs import RunConfig, ScalingConfig, TrainRunContext
+from nbaccel.train.configs import BackendConfig, RunConfig, ScalingConfig, TrainRunContext
 from nbaccel.train.datasets import DataConfig, Datasets, check
 from nbaccel.train.forwarding import Forwarding
-from nbaccel.train.local import alone, run_here
 from nbaccel.train.result import Result
-from nbaccel.train.run import Run
-from nbaccel.train.saying import say
+from nbaccel.train.run import Run, alone, run_here
 from nbaccel.train.storage import OpenRun, open_run
 from nbaccel.train.worker import Payload
+from nbaccel.views.sinks import notify
 
 _RESTORE = (
     "DataParallelTrainer.{name} is gone, in Ray Train as well: run with the same RunConfig(name=..., storage_path=...) "
@@ -152,9 +150,9 @@ class DataParallelTrainer:
         config = self.run_config
         if trial is not None:
             config = forwarding.config_inside(trial, config, loops.name_of(self.train_loop_per_worker))
-        opened = open_run(config, self._default_name())
+        opened = open_run(config, self._default_name(), self.train_loop_config)
         if opened.said:
-            say("train", opened.said)
+            notify("train", opened.said)
         latest = trial.latest_checkpoint() if trial is not None else None
         begin_from = latest or self._resume_from  # for a run without a checkpoint of its own
         if begin_from is not None:

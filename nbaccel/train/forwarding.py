@@ -18,7 +18,7 @@ from nbaccel.train import session
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import RunConfig
 from nbaccel.train.errors import TrialInterrupted
-from nbaccel.train.metrics import Metrics
+from nbaccel.train.session import Metrics
 
 if TYPE_CHECKING:
     from nbaccel.train.result import Result

@@ -23,19 +23,18 @@ from nbaccel import exceptions
 from nbaccel.handles.internal_work import actor_of_a_run, internal_actor
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.train import failures, storage
-from nbaccel.train.backend import Backend, BackendConfig
-from nbaccel.train.configs import Resources, RunConfig, ScalingConfig
+from nbaccel.train.configs import Backend, BackendConfig, Resources, RunConfig, ScalingConfig
 from nbaccel.train.controller import Controller
 from nbaccel.train.errors import ControllerError
 from nbaccel.train.mailbox import Inbox, Mailbox
 from nbaccel.train.ranks import Facts, Seat, seats
 from nbaccel.train.records import Records
-from nbaccel.train.saying import say
 from nbaccel.train.worker import Assignment, TrainWorker
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy, PlacementGroupSchedulingStrategy
 from nbaccel.util.state import row_queries
 from nbaccel.views import wording
+from nbaccel.views.sinks import notify
 from nbaccel.views.snapshot import DeviceRow, NodeRow
 
 _MAILBOX_CALLS = 10_000  # at once: every rank may wait in a barrier, and the driver for news
@@ -373,7 +372,7 @@ class Gathering:
                 self._look_later()
                 return
             size = self._gang.size - 1
-        say("train", f"{self._name} begins with {size} of {self._scaling.max_workers} workers: {sentence}")
+        notify("train", f"{self._name} begins with {size} of {self._scaling.max_workers} workers: {sentence}")
         self._gang.take_down()
         self._told.gang_shrinks(self._ask_for(size))
 
@@ -467,7 +466,7 @@ class Gathering:
             except exceptions.RayError:
                 pass  # its workers have died, of which the run tells
             except Exception as error:  # a user's own class
-                say("train", f"{self._name}: {type(backend).__name__}.on_shutdown failed: {error!r}")
+                notify("train", f"{self._name}: {type(backend).__name__}.on_shutdown failed: {error!r}")
 
         thread = threading.Thread(target=leave, name="nbaccel-train-backend", daemon=True)
         thread.start()

@@ -1,7 +1,7 @@
 """The journal of a run: one append-only file of JSON lines, from which the run can be read again.
 
 ```
-  {"v": 1, "run": "mnist", "keeps": {…}, …}             a run begins, with its CheckpointConfig
+  {"v": 1, "run": "mnist", "keeps": {…}, "config": {…}} a run begins, with its CheckpointConfig and train_loop_config
   {"gang": 0, "after": "", "ranks": [{"node": …}, …]}   its gang stands, after a checkpoint when it went on
   {"report": 7, "rank": 0, "metrics": {…}}
   {"checkpoint": "checkpoint_000007", "report": 7, "metrics": {…}}    a folder beside the journal
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from nbaccel.train.configs import CheckpointConfig
+from nbaccel.views import wording
 
 # ---- decides which checkpoints stay, by the rule of CheckpointConfig, without touching a file
 
@@ -167,6 +168,19 @@ def _apply(past: Past, line: Mapping[str, Any]) -> None:
         past.ended, past.error = line["end"], line.get("error", "")
 
 
+_MOST_VALUES, _MOST_CHARACTERS = 100, 200  # of a config in the first line
+
+
+def shown(value: Any) -> Any:
+    """A config as JSON, to be read by people: what is no number, text or dict of names is short text."""
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {name: shown(inner) for name, inner in list(value.items())[:_MOST_VALUES]}
+    if value is None or type(value) in (bool, float) or (type(value) is int and value.bit_length() < 64):
+        return value
+    text = value if type(value) is str else wording.text_of(value, text=repr)
+    return text[:_MOST_CHARACTERS]
+
+
 class Journal:
     """The open journal of a run, for its driver; one thread writes."""
 
@@ -174,10 +188,11 @@ class Journal:
         """Continue a journal that was read as `past`; the rest of a line that a crash has cut is removed."""
         self._lines = LineFile(Path(folder) / FILE, past.length if past is not None else 0)
 
-    def begin(self, name: str, keeps: CheckpointConfig) -> None:
+    def begin(self, name: str, keeps: CheckpointConfig, config: Mapping[str, Any] | None = None) -> None:
+        """Write that the run begins; `config` is its train_loop_config, for lists of runs."""
         names = ("num_to_keep", "checkpoint_score_attribute", "checkpoint_score_order")
-        config = {each: getattr(keeps, each) for each in names}
-        self._write({"v": VERSION, "run": name, "keeps": config, "started": time.time()}, safe=True)
+        line = {"v": VERSION, "run": name, "keeps": {each: getattr(keeps, each) for each in names}}
+        self._write({**line, "config": shown(config or {}), "started": time.time()}, safe=True)
 
     def gang(self, number: int, first: int, after: str, ranks: list[dict[str, Any]]) -> None:
         """Write that a gang stands; its first report has the number `first`."""

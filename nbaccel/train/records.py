@@ -11,11 +11,11 @@ from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import TrainRunContext
 from nbaccel.train.journal import Kept
 from nbaccel.train.loops import UsersCode
-from nbaccel.train.metrics import Metrics
 from nbaccel.train.ranks import Seat
 from nbaccel.train.result import Result, of_run
-from nbaccel.train.saying import say
+from nbaccel.train.session import Metrics
 from nbaccel.train.storage import OpenRun
+from nbaccel.views.sinks import notify
 
 
 class Records:
@@ -94,7 +94,7 @@ class Records:
     def _say_what_differs(self, files: Sequence[str], folder: str) -> None:
         if files and not self._differing_was_said:
             self._differing_was_said = True
-            say(
+            notify(
                 "train",
                 f"{self._open.name}: ranks brought different files of one name to {folder}: {', '.join(files[:3])}"
                 f"{', …' if len(files) > 3 else ''}. The name is that of the lowest rank's file, and the others are in "
@@ -110,7 +110,7 @@ class Records:
         except Exception as error:  # of a filesystem and a network that are not ours
             why = f"{self._open.name} could not be copied to {self._open.remote.url}: {type(error).__name__}: {error}"
             if not self._copy_failed:
-                say("train", f"{why}. The run goes on in {self.folder}, and the next checkpoint tries again.")
+                notify("train", f"{why}. The run goes on in {self.folder}, and the next checkpoint tries again.")
             self._copy_failed = True
             return why
         self._copy_failed = False
@@ -153,5 +153,5 @@ class Records:
         finally:
             self._open.close()
         if not_copied:
-            say("train", f"{not_copied}. All of it is in {self.folder}; a run of the same name copies it again.")
+            notify("train", f"{not_copied}. All of it is in {self.folder}; a run of the same name copies it again.")
         return of_run(self.folder, self.past, self._config.checkpoint_config, error=error, return_value=return_value)

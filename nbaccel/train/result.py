@@ -65,15 +65,16 @@ class Result:
     def config(self) -> Any:
         raise DeprecationWarning("Result.config is gone, in Ray Train as well: you have what you gave to the trainer.")
 
-    def get_best_checkpoint(self, metric: str, mode: str) -> Checkpoint | None:
-        """The kept checkpoint with the best value of a metric ("eval/loss" is nested); None if there is none.
+    def get_best_checkpoint(self, metric: str, mode: str) -> Checkpoint:
+        """The kept checkpoint with the best value of a metric ("eval/loss" is nested).
 
-        `mode`: "max" or "min". Raises ValueError for another mode, RuntimeError for a metric that was never reported.
+        `mode`: "max" or "min". Raises ValueError for another mode, RuntimeError without a checkpoint, or for a metric
+        that none was reported with.
         """
+        if not self.best_checkpoints:
+            raise RuntimeError(f"There is no checkpoint in {self.path}: report(metrics, checkpoint=...) makes one.")
         if mode not in ("max", "min"):
             raise ValueError(f"mode must be 'max' or 'min', not {mode!r}.")
-        if not self.best_checkpoints:
-            return None
         scores = [(score_of(metrics, metric), checkpoint) for checkpoint, metrics in self.best_checkpoints]
         found = [(score, checkpoint) for score, checkpoint in scores if score is not None]
         if not found:

@@ -10,33 +10,45 @@ The thread begins with the run and ends with it, not with the cell that started 
 from __future__ import annotations
 
 import math
+import os
+import signal
+import socket
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import nbaccel
-from nbaccel import exceptions
+from nbaccel import exceptions, stacks
+from nbaccel.handles.internal_work import internal_task
+from nbaccel.proc import host_address
 from nbaccel.train import controller as ct
-from nbaccel.train import failures, signalling, storage
+from nbaccel.train import errors, failures, session, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import TrainRunContext
-from nbaccel.train.errors import ControllerError, TrainingFailedError, is_out_of_memory
-from nbaccel.train.forwarding import Forwarding
+from nbaccel.train.controller import Failed, Reported, Returned, Stopped, StopPressed
+from nbaccel.train.errors import ControllerError, StopTraining, TrainingFailedError, is_out_of_memory
+from nbaccel.train.forwarding import Forwarding, TrialHost
 from nbaccel.train.gang import Gang, Gathering, never_fits, new_mailbox
+from nbaccel.train.journal import Kept
+from nbaccel.train.loops import call
 from nbaccel.train.mailbox import Inbox, MailReader
-from nbaccel.train.metrics import unpacked
-from nbaccel.train.ranks import Seat
+from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.records import Records
 from nbaccel.train.result import Result, of_run
 from nbaccel.train.run_facts import Live, RunFacts, epochs_of
-from nbaccel.train.saying import say
+from nbaccel.train.session import Metrics, unpacked
 from nbaccel.train.storage import OpenRun
 from nbaccel.train.worker import LastWords, Payload
+from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from nbaccel.util.state import row_queries
 from nbaccel.views import run_snapshot, sinks
+from nbaccel.views.sinks import notify
 from nbaccel.views.snapshot import DeviceRow, NodeRow
+from nbaccel.views.stack_text import FRAME, is_ours, is_users
 from nbaccel.waits import interruptible
 
 _told: set[str] = set()  # sentences of ranks, in this process: they hold for the next run as well
@@ -212,7 +224,7 @@ class Run:
                 self._mailbox.stop.remote(self._controller.number)
                 if self._forwarding is None:
                     words = f"{self.name} stops after its next report. Stop again interrupts the function."
-                    say("train", words, self._live.facts.id)
+                    notify("train", words, self._live.facts.id)
             case ct.InterruptRanks(ranks):
                 self._interrupt(ranks)
             case ct.Kill(ranks):
@@ -282,7 +294,7 @@ class Run:
     def gang_waits(self, sentence: str) -> None:
         """Tell the user that there is no place for the gang at present."""
         self._live.facts.waits(sentence)
-        say("train", f"{self.name} waits for its workers: {sentence}")
+        notify("train", f"{self.name} waits for its workers: {sentence}")
 
     def folder_is_not_shared(self, sentence: str) -> None:
         """Tell the user once that checkpoints travel."""
@@ -344,9 +356,9 @@ class Run:
                 self._last_words[rank] = contents
             elif kind == "backend":
                 self._live.facts.backend = contents
-            elif kind == "say" and contents not in _told:
+            elif kind == "notify" and contents not in _told:
                 _told.add(contents)
-                say("train", f"{self.name}: {contents}")
+                notify("train", f"{self.name}: {contents}")
 
     def _arrived(self, files: Any, number: int, rank: int) -> bool:
         """Put files that have travelled into the run's folder.
@@ -363,7 +375,7 @@ class Run:
     def _say_once(self, sentence: str) -> None:
         if sentence not in self._said:
             self._said.add(sentence)
-            say("train", f"{self.name}: {sentence}")
+            notify("train", f"{self.name}: {sentence}")
 
     def _function_ended(self, mail: MailReader, rank: int, future: Future[Any]) -> None:
         """Handle the end of a rank's function, after all messages that it has sent before."""
@@ -385,7 +397,7 @@ class Run:
         if self._gang is not None and self._gang.seats:
             chosen = [self._gang.seats[rank] for rank in ranks]
             threading.Thread(
-                target=signalling.interrupt, args=(chosen,), name="nbaccel-train-interrupt", daemon=True
+                target=interrupt_ranks, args=(chosen,), name="nbaccel-train-interrupt", daemon=True
             ).start()
 
     def _kill(self, rank: int) -> None:
@@ -397,7 +409,7 @@ class Run:
 
     def _say(self, order: ct.Say) -> None:
         if order.what == "restarting":
-            say("train", failures.restarting(self.name, order.ranks[0], self._errors, self._records, self._config))
+            notify("train", failures.restarting(self.name, order.ranks[0], self._errors, self._records, self._config))
             self._live.facts.failures += 1
             self._records.failure(failures.short(order.ranks[0], self._errors))
             self._records.call_after_exception(self._errors)
@@ -405,18 +417,18 @@ class Run:
         if order.what in ("interrupted", "hangs") and self._forwarding is not None:
             return  # nobody presses: the trial ends it
         if order.what == "interrupted":
-            say("train", f"{self.name} interrupts the function. Stop again ends its processes.")
+            notify("train", f"{self.name} interrupts the function. Stop again ends its processes.")
             return
         gang = self._gang
         assert gang is not None
 
         def look() -> None:
             chosen = [gang.seats[rank] for rank in order.ranks]
-            standing = [signalling.standing(stack) for stack in signalling.where(chosen)]
-            if order.what == "unheard" and ("unheard" in self._said or not any(map(signalling.is_waiting, standing))):
+            standing = [place_of(stack) for stack in stacks_of(chosen)]
+            if order.what == "unheard" and ("unheard" in self._said or not any(map(is_waiting, standing))):
                 return  # it may never report
             self._said.add(order.what)
-            say("train", failures.about_ranks(self.name, order, standing))
+            notify("train", failures.about_ranks(self.name, order, standing))
 
         threading.Thread(target=look, name="nbaccel-train-look", daemon=True).start()
 
@@ -448,7 +460,7 @@ class Run:
     def _close(self, how: str, error: TrainingFailedError | None) -> None:
         self._inbox.close()
         if self._live.facts.stops:
-            say("train", "", self._live.facts.id)
+            notify("train", "", self._live.facts.id)
         if self._mailbox is not None:
             try:
                 self._end_mailbox()
@@ -484,3 +496,197 @@ class Run:
             self._live.end("failed", failures.first_line(wrapped))
         finally:
             self._ended.set()  # whoever waits goes on, whatever has failed above
+
+
+# ---- signals to the ranks, on another machine by a small task: an interrupt, and the question where each stands
+
+
+_WAITS_IN = {
+    "all_reduce": "all_reduce",
+    "broadcast": "broadcast",
+    "barrier": "barrier",
+    "all_gather": "all_gather",
+    "reduce_scatter_tensor": "reduce_scatter",
+    "meet": "train.collective",
+}
+
+
+def interrupt_ranks(seats: Sequence[Seat]) -> None:
+    """Raise KeyboardInterrupt in these workers' functions."""
+    _everywhere([seat.facts for seat in seats], _send_interrupt)
+
+
+def stacks_of(seats: Sequence[Seat]) -> list[str]:
+    """The stack of each of these workers' functions, innermost frame first; "" for one that does not answer."""
+    return _everywhere([seat.facts for seat in seats], stacks.of)
+
+
+def _everywhere(facts: Sequence[Facts], what: Callable[[int], str]) -> list[str]:
+    here = socket.gethostname()
+    ask = internal_task(what, num_cpus=0, max_retries=0)
+    asked = {
+        number: ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(each.node_id, soft=False)).remote(
+            each.pid
+        )
+        for number, each in enumerate(facts)
+        if each.host != here
+    }
+    return [nbaccel.get(asked[number]) if number in asked else what(each.pid) for number, each in enumerate(facts)]
+
+
+def _send_interrupt(pid: int) -> str:
+    stacks.send_signal(pid, signal.SIGINT)
+    return ""
+
+
+def place_of(stack: str) -> str:
+    """Where a function stands, in words: "waits in all_reduce (train.py line 31)", or "(cell [7] line 31)" of a
+    notebook; "" for no stack.
+    """
+    frames = [found for line in stack.splitlines() if (found := FRAME.search(line))]
+    called = [each for each in frames if not is_ours(each["file"])]
+    if not called:
+        return ""  # its function has not begun, or has ended
+    own = next((each for each in called if is_users(each["file"])), called[0])
+    place = sinks.installed.place(own["file"], own["line"])
+    outer = frames.index(own)
+    for each in frames[:outer]:
+        if each["name"] in _WAITS_IN:
+            return f"waits in {_WAITS_IN[each['name']]} ({place})"
+    return f"is in {own['name']} ({place})"
+
+
+def is_waiting(standing: str) -> bool:
+    """Whether these words of `place_of` are of a rank that waits for others."""
+    return standing.startswith("waits in ")
+
+
+# ---- num_workers=0: the function in this process, for breakpoints; reports and checkpoints as in a group of workers
+
+
+_running = threading.RLock()  # held by the thread whose function runs here
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """While a function runs in this process. Raises ValueError if another thread runs one: they share report()."""
+    if not _running.acquire(blocking=False):
+        raise ValueError(
+            "A training function with num_workers=0 is running in another thread of this process, and train.report() "
+            "would mix the two. Wait for it, or give this one a process: ScalingConfig(num_workers=1)."
+        )
+    try:
+        yield
+    finally:
+        _running.release()
+
+
+class LocalSession:
+    """The session of a function that runs in the driver's own process; it is rank 0 of 1."""
+
+    def __init__(self, open_run: OpenRun, records: Records, live: Live, trial: TrialHost | None = None) -> None:
+        facts = Facts("", host_address(), socket.gethostname(), os.getpid())
+        self.seat = Seat(0, facts, 0, 1, 0, 1, 0, 1)
+        self.run_name = open_run.name
+        self.run_folder = open_run.folder
+        self.device_kinds: dict[str, str] = {}
+        self.restarts = 0, 0
+        self._records = records
+        self._live = live
+        self._trial = trial
+        self._next = records.first_report
+        self._thread = threading.current_thread()
+
+    def was_asked(self, what: str) -> None:
+        """Take a view's request to stop; called in a thread of the engine.
+
+        The first ends the function after its next report, the second interrupts it, as the Stop button of a cell does.
+        """
+        facts = self._live.facts
+        if run_snapshot.asks_to_stop(what, facts.stops):
+            facts.happened(StopPressed())
+            if facts.stops == 2 and self._thread is threading.main_thread() and self._thread.ident is not None:
+                signal.pthread_kill(self._thread.ident, signal.SIGINT)
+
+    def report(self, metrics: Metrics, checkpoint: Checkpoint | None, *, move: bool, name: str = "") -> None:
+        number, self._next = self._next, self._next + 1
+        if checkpoint is not None:
+            storage.bring(checkpoint.path, self.run_folder, number, move=move)
+        self._records.report(0, number, metrics, name)
+        if checkpoint is not None:
+            self._records.commit(number)
+        self._live.facts.reported(number, metrics, time.time())
+        self._live.facts.happened(Reported(0, number))
+        self._live.changed()
+        self._live.show_if_due()
+        self._records.call_after_report(number)
+        if self._trial is not None:
+            ends = self._trial.take_report(metrics, self.latest_checkpoint() if checkpoint is not None else None)
+            if ends is not None:
+                raise ends
+        if self.stop_requested():
+            raise StopTraining
+
+    def reported_checkpoints(self, timeout_s: float | None) -> list[Kept]:
+        return list(self._records.past.kept)
+
+    def latest_checkpoint(self) -> Checkpoint | None:
+        path = self._records.latest_path()
+        return Checkpoint(path) if path else None
+
+    def meet(self, kind: str, value: Any) -> Any:
+        return value
+
+    def stop_requested(self) -> bool:
+        return self._live.facts.stops > 0
+
+    def connected(self, backend: str) -> None:
+        """Do nothing: there is only one rank to connect."""
+
+    def notify(self, sentence: str) -> None:
+        notify("train", sentence)
+
+
+def run_here(open_run: OpenRun, payload: Payload, context: TrainRunContext, trial: TrialHost | None = None) -> Result:
+    """Run the function in this thread. Its exceptions are raised unchanged, with this process's own frames.
+
+    Returns its Result, also if a view has stopped it.
+
+    trial  in which it runs: its reports go on there, and what ends the trial is raised in the function
+    """
+    records = Records(open_run, context)
+    facts = RunFacts(context.run_id, open_run.name, open_run.folder, time.time(), epochs=epochs_of(payload.config))
+    live = Live(
+        facts, lambda: records.past.kept, context.run_config.checkpoint_config, lambda what: session_.was_asked(what)
+    )
+    session_ = LocalSession(open_run, records, live, trial)
+    facts.goes_on_from(records.past.reports)
+    records.gang_begins(1)
+    records.gang_stands(0, [session_.seat])
+    facts.gang_stands([session_.seat], records.first_report)
+    live.show()
+    outer = session.entered()  # of a trial that calls fit()
+    session.enter(session_, payload.datasets)
+    try:
+        with context.backend_config.train_func_context():
+            value = call(payload.function, payload.config)
+    except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, StopTraining)):
+            result = records.close("stopped", None, None)
+            facts.happened(Stopped(0))
+            live.end("stopped", "")
+            if facts.stops:
+                return result
+            raise
+        errors.explain(error)
+        records.failure(failures.short(0, {0: error}))
+        records.close("failed", error if isinstance(error, Exception) else None, None)
+        facts.happened(Failed(0, time.time()))
+        live.end("failed", failures.short(0, {0: error}))
+        raise
+    finally:
+        session.enter(*outer)
+    result = records.close("finished", None, value)
+    facts.happened(Returned(0))
+    live.end("finished", "")
+    return result

@@ -28,7 +28,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nbaccel.train import journal
-from nbaccel.train.checkpoint import as_fsspec, fsspec_for, is_remote
+from nbaccel.train.checkpoint import as_fsspec, fsspec_for, is_local, is_remote
 from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.train.errors import ControllerError
 from nbaccel.train.journal import FILE, Journal, Kept, Past
@@ -317,10 +317,10 @@ class RemoteStorage:
 
 def storage_of(storage_path: str, filesystem: Any = None) -> RemoteStorage | None:
     """The remote storage of a RunConfig; None for a folder. Raises ImportError that names the missing wheel."""
-    if filesystem is None and not is_remote(storage_path):
+    if is_local(filesystem) and not is_remote(storage_path):
         return None
     fsspec = fsspec_for(f"{storage_path!r} in remote storage")
-    if filesystem is None:
+    if is_local(filesystem):
         found, path = fsspec.core.url_to_fs(storage_path)
         return RemoteStorage(found, path, storage_path)
     filesystem = as_fsspec(filesystem)
@@ -445,7 +445,7 @@ class OpenRun:
         self.lock.release()
 
 
-def open_run(config: RunConfig, default_name: str) -> OpenRun:
+def open_run(config: RunConfig, default_name: str, loop_config: dict[str, Any] | None = None) -> OpenRun:
     """Open the run that the config names. Raises ControllerError if it cannot be written or is under way."""
     assert config.storage_path is not None
     wanted = config.name or default_name
@@ -474,7 +474,7 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
         # Read again: whoever held the lock a moment ago may have written.
         past = journal.read(folder) or past
         settle(str(folder), past)
-        log = _begun(folder, past, name, config.checkpoint_config)
+        log = _begun(folder, past, name, config.checkpoint_config, loop_config)
     except BaseException:  # of a network, or of a disk
         lock.release()
         raise
@@ -486,12 +486,12 @@ def open_run(config: RunConfig, default_name: str) -> OpenRun:
     return OpenRun(name, str(folder), past, log, lock, said, remote=remote)
 
 
-def _begun(folder: Path, past: Past, name: str, keeps: CheckpointConfig) -> Journal:
+def _begun(folder: Path, past: Past, name: str, keeps: CheckpointConfig, loop_config: dict[str, Any] | None) -> Journal:
     """The run's journal, with the line that it begins. Raises ControllerError if the disk is full."""
     try:
         log = Journal(folder, past)
         try:
-            log.begin(name, keeps)
+            log.begin(name, keeps, loop_config)
         except OSError:
             log.close()
             raise
@@ -554,7 +554,7 @@ def bring_here(path: str, filesystem: Any = None) -> Path:
     parent, _, name = path.rstrip("/").rpartition("/")
     remote = storage_of(parent, filesystem)
     if remote is None:
-        return Path(path)
+        return Path(path.removeprefix("file://")).expanduser()
     folder = remote.local_root() / name
     folder.mkdir(parents=True, exist_ok=True)
     remote.run(name).bring_to(folder, lambda data: journal.parse(data).kept)

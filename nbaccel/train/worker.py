@@ -27,13 +27,13 @@ from nbaccel.accelerators import visibility
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.proc import host_address
 from nbaccel.train import errors, journal, session, storage
-from nbaccel.train.backend import BackendConfig
 from nbaccel.train.checkpoint import Checkpoint
+from nbaccel.train.configs import BackendConfig
 from nbaccel.train.datasets import Datasets
 from nbaccel.train.errors import StopTraining, is_out_of_memory
 from nbaccel.train.loops import call
-from nbaccel.train.metrics import Metrics, packed
 from nbaccel.train.ranks import Facts, Seat
+from nbaccel.train.session import Metrics, packed
 
 _OUR_FILES = str(Path(__file__).parent.parent) + os.sep
 _LONGEST_CAUSE = 300  # characters
@@ -174,8 +174,8 @@ class RankSession:
     def connected(self, backend: str) -> None:
         self._tell("backend", backend)
 
-    def say(self, sentence: str) -> None:
-        self._tell("say", sentence)
+    def notify(self, sentence: str) -> None:
+        self._tell("notify", sentence)
 
     def _tell(self, kind: str, words: str) -> None:
         gang, rank = self.assignment.gang, self.seat.rank

@@ -3,13 +3,12 @@
 The names are those of Ray Tune 2.60.
 
 ```
-  tuner, entry ─► setting_up ─► runner ─► trial_decisions  decides, with a scheduler and a stopper; no clock, no process
-                                  │          └── trial_source ◄── search: configs of trials
-                                  ├─► launching, trial_mailbox     a task for each trial, an actor that they report to
-                                  │        └── trial_task ─► trial_session: report(), get_checkpoint(), get_context()
-                                  │              └── trainer_trial: a trainer's gang, whose reports go on to the trial
-                                  └─► experiment_journal           one append-only file; goes on after a crash
-  result_grid, analysis ◄── trial records
+  tuner ─► setting_up ─► runner ─► trial_decisions  decides, with a scheduler and a stopper; no clock, no process
+             └── search    ├─► launching, trial_mailbox    a task for each trial, an actor that they report to
+                           │        └── trial_session: run_trial(); report(), get_checkpoint(), get_context()
+                           │              └── trainer_trial: a trainer's workers, whose reports go on to the trial
+                           └─► experiment_journal          one append-only file; goes on after a crash
+  result_grid ◄── trial records
 ```
 It stands on `nbaccel.train`'s configs, session, checkpoints and storage, and on the public API. Nothing here needs more
 than the standard library; pandas is imported by the methods that return a DataFrame.
@@ -22,15 +21,12 @@ from nbaccel import elsewhere
 
 if TYPE_CHECKING:
     from nbaccel.train.checkpoint import Checkpoint
-    from nbaccel.tune.analysis import ExperimentAnalysis
     from nbaccel.tune.callback import Callback
-    from nbaccel.tune.entry import run, run_experiments
     from nbaccel.tune.error import TuneError
-    from nbaccel.tune.experiment import Experiment
     from nbaccel.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
-    from nbaccel.tune.registry import register_trainable
     from nbaccel.tune.resources import PlacementGroupFactory, with_parameters, with_resources
-    from nbaccel.tune.result_grid import ResultGrid
+    from nbaccel.tune.result_grid import ExperimentAnalysis, ResultGrid
+    from nbaccel.tune.result_grid import TrialResult as Result
     from nbaccel.tune.schedulers import create_scheduler
     from nbaccel.tune.search import create_searcher
     from nbaccel.tune.search.sample import (
@@ -49,14 +45,13 @@ if TYPE_CHECKING:
         uniform,
     )
     from nbaccel.tune.stopper import Stopper
-    from nbaccel.tune.trainable import Trainable
-    from nbaccel.tune.trial_result import TrialResult as Result
+    from nbaccel.tune.trainable import Trainable, register_trainable
     from nbaccel.tune.trial_session import TuneContext, get_checkpoint, get_context, report
     from nbaccel.tune.tune_config import ResumeConfig, SyncConfig, TuneConfig
     from nbaccel.tune.tune_config import TuneCheckpointConfig as CheckpointConfig
     from nbaccel.tune.tune_config import TuneFailureConfig as FailureConfig
     from nbaccel.tune.tune_config import TuneRunConfig as RunConfig
-    from nbaccel.tune.tuner import Tuner
+    from nbaccel.tune.tuner import Experiment, Tuner, run, run_experiments
     from nbaccel.views.stored_runs import runs
 
 __all__ = [
@@ -112,13 +107,13 @@ _HOMES = {
     "Callback": "nbaccel.tune.callback",
     "Checkpoint": "nbaccel.train.checkpoint",
     "CheckpointConfig": "nbaccel.tune.tune_config",
-    "Experiment": "nbaccel.tune.experiment",
-    "ExperimentAnalysis": "nbaccel.tune.analysis",
+    "Experiment": "nbaccel.tune.tuner",
+    "ExperimentAnalysis": "nbaccel.tune.result_grid",
     "FailureConfig": "nbaccel.tune.tune_config",
     "JupyterNotebookReporter": "nbaccel.tune.progress_reporter",
     "PlacementGroupFactory": "nbaccel.tune.resources",
     "ProgressReporter": "nbaccel.tune.progress_reporter",
-    "Result": "nbaccel.tune.trial_result",
+    "Result": "nbaccel.tune.result_grid",
     "ResultGrid": "nbaccel.tune.result_grid",
     "ResumeConfig": "nbaccel.tune.tune_config",
     "RunConfig": "nbaccel.tune.tune_config",
@@ -145,11 +140,11 @@ _HOMES = {
     "quniform": "nbaccel.tune.search.sample",
     "randint": "nbaccel.tune.search.sample",
     "randn": "nbaccel.tune.search.sample",
-    "register_env": "nbaccel.tune.registry",
-    "register_trainable": "nbaccel.tune.registry",
+    "register_env": "nbaccel.tune.trainable",
+    "register_trainable": "nbaccel.tune.trainable",
     "report": "nbaccel.tune.trial_session",
-    "run": "nbaccel.tune.entry",
-    "run_experiments": "nbaccel.tune.entry",
+    "run": "nbaccel.tune.tuner",
+    "run_experiments": "nbaccel.tune.tuner",
     "sample_from": "nbaccel.tune.search.sample",
     "uniform": "nbaccel.tune.search.sample",
     "with_parameters": "nbaccel.tune.resources",

@@ -16,8 +16,7 @@ from nbaccel.train.gang import group_name
 from nbaccel.train.mailbox import Inbox
 from nbaccel.tune.resources import TrialResources
 from nbaccel.tune.trial import Trial
-from nbaccel.tune.trial_session import TrialAssignment
-from nbaccel.tune.trial_task import run_trial
+from nbaccel.tune.trial_session import TrialAssignment, run_trial
 from nbaccel.util.placement_group import placement_group, remove_placement_group, why_never_placed
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from nbaccel.views.explanations import Probe, Verdict

@@ -24,8 +24,7 @@ from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune.plain_numbers import plain_number
-from nbaccel.tune.trainable import Trainable
-from nbaccel.tune.trainables import BoundTrainable, bound, is_class
+from nbaccel.tune.trainable import BoundTrainable, Trainable, bound, is_class
 from nbaccel.util.placement_group import VALID_PLACEMENT_GROUP_STRATEGIES
 
 Resources = dict[str, float]

@@ -25,23 +25,22 @@ from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.train.journal import Kept
 from nbaccel.train.loops import UsersCode, is_of_users_code
 from nbaccel.train.mailbox import Inbox, MailReader
-from nbaccel.train.saying import say
 from nbaccel.tune import experiment_journal, trial_files
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError, as_tune_error, could_not_write, words_of
 from nbaccel.tune.experiment_journal import ExperimentJournal, OpenExperiment
 from nbaccel.tune.launching import Launched, Launcher
-from nbaccel.tune.live import ExperimentLive
 from nbaccel.tune.progress_reporter import ReporterCalls
 from nbaccel.tune.resources import resources_of
+from nbaccel.tune.result_tables import ExperimentLive
 from nbaccel.tune.schedulers.trial_scheduler import SCHEDULER_STATE, Decision, TrialScheduler
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_decisions import End, TrialDecisions
 from nbaccel.tune.trial_files import TrialFiles
 from nbaccel.tune.trial_mailbox import END, GO_ON, SAVE, TrialMailbox
-from nbaccel.tune.trial_session import ClassOptions, MetricMissingError, TrialAssignment
-from nbaccel.tune.trial_task import Ended
+from nbaccel.tune.trial_session import ClassOptions, Ended, MetricMissingError, TrialAssignment
 from nbaccel.views import run_snapshot, wording
+from nbaccel.views.sinks import notify
 from nbaccel.waits import interruptible
 
 _LAST_ANSWER_S = 5.0
@@ -420,11 +419,11 @@ class Runner:
         if state is TrialState.PENDING:
             if how is End.FAILED:
                 start = trial.kept[-1].folder if trial.kept else "its beginning"
-                say("tune", f"Trial {trial.id} failed ({trial.error_words}); it goes on from {start}.")
+                notify("tune", f"Trial {trial.id} failed ({trial.error_words}); it goes on from {start}.")
                 self._call("on_trial_recover", trial)
             if trial.is_paused and not trial.kept and not self._anew_was_said:
                 self._anew_was_said = True
-                say(
+                notify(
                     "tune",
                     f"Trial {trial.id} has paused without a checkpoint, so it begins anew when it goes on. Report "
                     "checkpoints, and begin from get_checkpoint().",
@@ -476,11 +475,11 @@ class Runner:
         presses = self.experiment.press()
         if presses == 1:
             words = f"{self.name}: no new trials; those that run end at their next report. Stop again interrupts."
-            say("tune", words, self._live.id)
+            notify("tune", words, self._live.id)
             self._stop_trials()
         elif presses == 2:
             words = f"{self.name}: the functions are interrupted. Stop a third time ends the processes of those left."
-            say("tune-interrupts", words, self._live.id)
+            notify("tune-interrupts", words, self._live.id)
             self._interrupt()
         else:
             for attempt in self._attempts.values():
@@ -527,7 +526,7 @@ class Runner:
     def _close(self, how: str) -> None:
         self._inbox.close()
         if self.experiment.presses:
-            say("tune", "", self._live.id)
+            notify("tune", "", self._live.id)
         for name, attempt in self._attempts.items():
             trial = self.experiment.trials[name]
             trial.state, trial.ended_at = TrialState.PENDING, time.time()  # interrupted

@@ -16,10 +16,10 @@ from datetime import timedelta
 from typing import Any
 
 from nbaccel.handles.option_checks import did_you_mean
-from nbaccel.train.saying import say
 from nbaccel.tune import comparing
 from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.schedulers.trial_scheduler import nested
+from nbaccel.views.sinks import notify
 
 
 class Stopper:
@@ -90,7 +90,7 @@ class DictStopper(NoopStopper):
     def _say_absent(self, name: str, limit: Any, known: list[str]) -> None:
         if name not in self._said_absent:
             self._said_absent.add(name)
-            say(
+            notify(
                 "tune",
                 f"stop={{{name!r}: {limit!r}}}: a report has no {name!r}; it has: {', '.join(known)}."
                 f"{did_you_mean(name, known)} A trial that never reports it runs on.",

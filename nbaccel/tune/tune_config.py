@@ -9,6 +9,7 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
+from nbaccel.train.checkpoint import is_local, is_remote
 from nbaccel.train.configs import CheckpointConfig, FailureConfig, RunConfig
 from nbaccel.tune import stopper
 from nbaccel.tune.callback import Callback
@@ -16,6 +17,7 @@ from nbaccel.tune.plain_numbers import plain_number
 from nbaccel.tune.progress_reporter import ProgressReporter
 from nbaccel.tune.schedulers import TrialScheduler, create_scheduler
 from nbaccel.tune.search import create_searcher
+from nbaccel.views.sinks import notify
 
 __all__ = ["ResumeConfig", "TuneConfig"]
 
@@ -172,12 +174,32 @@ class ResumeConfig:
 
 @dataclass
 class SyncConfig:
-    """Accepted, and changes nothing: trials write into `storage_path` themselves, so that nothing is to be synced."""
+    """Accepted, and changes nothing, which it says: trials write into `storage_path`, so that all of it is there."""
 
     sync_period: int = 300
     sync_timeout: int = 1800
     sync_artifacts: bool = False
     sync_artifacts_on_checkpoint: bool = True
+
+    def __post_init__(self) -> None:
+        given = [each.name for each in fields(self) if getattr(self, each.name) != each.default]
+        if given:
+            notify(
+                "tune",
+                f"SyncConfig({', '.join(given)}) changes nothing: trials write all their files into the experiment's "
+                "folder themselves.",
+            )
+
+
+def folder_of(path: str | os.PathLike[str], filesystem: Any, use: str) -> str:
+    """The folder of this machine that a user named, also as file://…; NotImplementedError for another storage."""
+    text = os.fspath(path)
+    if is_remote(text) or not is_local(filesystem):
+        raise NotImplementedError(
+            f"{use}: an experiment is in a folder of this machine, so nbaccel.tune takes no URL and no "
+            "storage_filesystem but a local one. Copy the folder afterwards; a moved experiment can be continued."
+        )
+    return os.path.abspath(os.path.expanduser(text.removeprefix("file://")))
 
 
 _OF_TUNE = ("stop", "verbose", "progress_reporter", "log_to_file", "callbacks", "sync_config")
@@ -200,11 +222,11 @@ class TuneRunConfig(RunConfig):
         given = {name: getattr(self, name) for name in _OF_TUNE}
         for name in _OF_TUNE:
             setattr(self, name, None)
-        if self.storage_filesystem is not None or "://" in str(self.storage_path or ""):
-            raise NotImplementedError(
-                "An experiment is written to a folder: RunConfig(storage_path=...) takes no URL and no "
-                "storage_filesystem in nbaccel.tune. Copy the folder afterwards; a moved experiment can be continued."
+        if self.storage_path is not None or self.storage_filesystem is not None:
+            self.storage_path = folder_of(
+                self.storage_path or "", self.storage_filesystem, "RunConfig(storage_path=...)"
             )
+            self.storage_filesystem = None
         _refuse_what_is_of_a_run(self)
         super().__post_init__()
         stopper.of(given["stop"])
@@ -212,6 +234,10 @@ class TuneRunConfig(RunConfig):
         if given["verbose"] not in (None, 0, 1, 2, 3):
             raise ValueError(f"RunConfig(verbose={given['verbose']!r}) must be 0, 1, 2 or 3.")
         _check_reporter(given["progress_reporter"])
+        if given["sync_config"] is not None and not isinstance(given["sync_config"], SyncConfig):
+            raise ValueError(
+                f"RunConfig(sync_config) takes nbaccel.tune.SyncConfig(...), not {given['sync_config']!r}."
+            )
         callbacks = given.pop("callbacks") or []
         if not all(isinstance(each, Callback) for each in callbacks):
             raise ValueError(f"RunConfig(callbacks) takes a list of nbaccel.tune.Callback objects, not {callbacks!r}.")

@@ -352,6 +352,13 @@ def _is_a_tty(stream: Any) -> bool:
 installed: Any = Sinks()
 
 
+def notify(kind: str, sentence: str, line: str = "") -> None:
+    """Show a sentence once, where the engines' own notices are shown. One about what goes on now is a `line`, which the
+    next sentence of this name replaces, and "" takes away.
+    """
+    installed.notice(Notice(kind, sentence, task_id=line.encode()))
+
+
 def install(new: Any) -> None:
     """Use another object that shows lines and notices."""
     global installed

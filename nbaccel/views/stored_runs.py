@@ -6,9 +6,11 @@ shows is read; a line that a crash has cut ends the reading.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,14 +20,23 @@ import msgspec
 
 from nbaccel.views import tables, wording
 from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, params_words
-from nbaccel.views.run_snapshot import RUN_SIGNS
+from nbaccel.views.run_snapshot import RUN_SIGNS, few_points
 
 STORAGE_VARIABLE = "NBACCEL_STORAGE"
 DEFAULT_STORAGE = "~/nbaccel_results"
 _JOURNALS = {"run.jsonl": "run", "experiment.jsonl": "experiment"}
 _SIGNS = {**RUN_SIGNS, **EXPERIMENT_SIGNS, "interrupted": "⊘"}
 _MOST_METRICS = 4
+_MOST_CURVES, _MOST_POINTS = 30, 200
+_DELETED = ".deleted"  # ends the name of a folder that is on its way out
 _NOT_SHOWN = ("training_iteration", "timestamp", "time_this_iter_s", "time_total_s")
+
+
+class StoredCurve(msgspec.Struct):
+    """A metric over reports: the number of each report, the seconds that the run had taken until then, the value."""
+
+    name: str
+    points: list[tuple[int, float, float]]
 
 
 class StoredRun(msgspec.Struct, kw_only=True):
@@ -33,6 +44,8 @@ class StoredRun(msgspec.Struct, kw_only=True):
 
     state    "running", "finished", "stopped", "failed", or "interrupted" if its program ended without a word
     metrics  of the last report; of an experiment, those of its best trial, whose parameters are `config`
+    config   of a run, its train_loop_config; what is no number or text is short text
+    curves   of the metrics, if they were asked for
     """
 
     name: str
@@ -48,6 +61,7 @@ class StoredRun(msgspec.Struct, kw_only=True):
     metrics: dict[str, Any] = {}
     config: dict[str, Any] = {}
     error: str = ""
+    curves: list[StoredCurve] = []
 
 
 def runs(storage: str | os.PathLike[str] | None = None, *, text: str = "", state: str = "") -> list[StoredRun]:
@@ -58,11 +72,46 @@ def runs(storage: str | os.PathLike[str] | None = None, *, text: str = "", state
 
     >>> for run in nbaccel.tune.runs("."): print(run.name, run.state, run.metrics)
     """
-    folder = Path(storage or os.environ.get(STORAGE_VARIABLE) or DEFAULT_STORAGE).expanduser()
-    found = [_read(path, kind) for each in folder.iterdir() for name, kind in _JOURNALS.items()
-             if (path := each / name).is_file()]  # fmt: skip
+    folders = (each for each in _folder(storage).iterdir() if not each.name.endswith(_DELETED))
+    found = [_read(path, kind) for each in folders for path, kind in _journals(each)]
     chosen = [each for each in found if each is not None and state in ("", each.state) and text in _words_of(each)]
     return sorted(chosen, key=lambda each: -each.started_at)
+
+
+def with_curves(storage: str | os.PathLike[str] | None, names: Sequence[str]) -> list[StoredRun]:
+    """The runs and experiments in these folders of a storage folder, with the curves of their metrics."""
+    folders = [_folder(storage) / name for name in names if _is_name(name)]
+    found = (_read(path, kind, curves=True) for each in folders for path, kind in _journals(each))
+    return [each for each in found if each is not None]
+
+
+def delete(storage: str | os.PathLike[str] | None, name: str) -> None:
+    """Delete the run or experiment in this folder of a storage folder, with its checkpoints.
+
+    Raises FileNotFoundError if there is none, and BlockingIOError if it is under way.
+    """
+    folder = _folder(storage) / name
+    if not _is_name(name) or folder.is_symlink() or not _journals(folder):
+        raise FileNotFoundError(name)
+    going = folder.with_name(f".{name}{_DELETED}")
+    with open(folder / ".lock", "a+") as lock:  # which whoever runs it has
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(going, ignore_errors=True)  # of an earlier try
+        folder.rename(going)  # first: half of a run is none
+    shutil.rmtree(going)
+
+
+def _folder(storage: str | os.PathLike[str] | None) -> Path:
+    return Path(storage or os.environ.get(STORAGE_VARIABLE) or DEFAULT_STORAGE).expanduser()
+
+
+def _is_name(name: str) -> bool:
+    """Whether this names a folder directly in another one."""
+    return name not in ("", ".", "..") and os.path.basename(name) == name
+
+
+def _journals(folder: Path) -> list[tuple[Path, str]]:
+    return [(path, kind) for name, kind in _JOURNALS.items() if (path := folder / name).is_file()]
 
 
 def _words_of(run: StoredRun) -> str:
@@ -101,12 +150,13 @@ def _metric_words(run: StoredRun) -> str:
 # ---- reading
 
 
-def _read(path: Path, kind: str) -> StoredRun | None:
+def _read(path: Path, kind: str, *, curves: bool = False) -> StoredRun | None:
     """The run of a journal; None if it has no whole line, or goes on in a way that is not known here."""
     run = StoredRun(name=path.parent.name, kind=kind, path=str(path.parent))
     try:
         lines = list(_lines(path))
-        _fill_experiment(run, lines) if kind == "experiment" else _fill_run(run, lines)
+        reports = _fill_experiment(run, lines) if kind == "experiment" else _fill_run(run, lines)
+        run.curves = _curves(reports) if curves else []
     except (OSError, KeyError, TypeError, AttributeError):
         return None
     if not lines:
@@ -135,18 +185,33 @@ def _begin(run: StoredRun, line: Mapping[str, Any]) -> None:
     run.metric = line.get("metric") or ""
 
 
-def _fill_run(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> None:
+Report = tuple[int, float, Mapping[str, Any]]  # its number, the seconds until it, its metrics
+
+
+def _fill_run(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> list[Report]:
+    """Returns the reports that no restart has made again."""
+    reports: list[Report] = []
+    idle_s = 0.0  # between the programs that ran it
     for line in lines:
+        if "v" in line and run.ended_at:
+            idle_s += max(0.0, line.get("started", 0.0) - run.ended_at)
         run.ended_at = max(run.ended_at, line.get("time") or 0.0)
         if "v" in line:
             _begin(run, line)
+            run.config = line.get("config", {})
+        elif "gang" in line:
+            reports = [each for each in reports if each[0] < line.get("first", 0)]
         elif "report" in line and "checkpoint" not in line:
             run.reports, run.metrics = line["report"] + 1, line["metrics"]
+            reports.append((line["report"], line.get("time", 0.0) - run.started_at - idle_s, line["metrics"]))
         elif "end" in line:
             run.state, run.error = line["end"], line.get("error", "")
+    return reports
 
 
-def _fill_experiment(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> None:
+def _fill_experiment(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> list[Report]:
+    """Returns the reports of the best trial."""
+    reports: dict[str, list[Report]] = {}
     configs: dict[str, dict[str, Any]] = {}
     last: dict[str, dict[str, Any]] = {}
     states: dict[str, str] = {}
@@ -159,7 +224,8 @@ def _fill_experiment(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> None
         elif "config" in line:
             configs[line["trial"]] = line["config"]
         elif "report" in line and "checkpoint" not in line:
-            last[line["trial"]] = line["metrics"]
+            last[line["trial"]] = metrics = line["metrics"]
+            reports.setdefault(line["trial"], []).append((line["report"], metrics.get("time_total_s", 0.0), metrics))
             run.reports += 1
         elif "state" in line:
             states[line["trial"]] = line["state"]
@@ -168,8 +234,25 @@ def _fill_experiment(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> None
             run.state = line["end"]
     run.trials, run.trials_ended = max(run.trials, len(configs)), len(states)
     best = _best(last, run.metric, mode)
-    if best is not None:
-        run.metrics, run.config = last[best], configs[best]
+    if best is None:
+        return []
+    run.metrics, run.config = last[best], configs[best]
+    return reports[best]
+
+
+def _curves(reports: Sequence[Report]) -> list[StoredCurve]:
+    """A curve for each metric that was reported as a number at least twice."""
+    seconds = {number: round(until, 3) for number, until, _ in reports}
+    values: dict[str, dict[int, float]] = {}
+    for number, _, metrics in reports:
+        for name, value in metrics.items():
+            if isinstance(value, (int, float)) and math.isfinite(value) and name not in _NOT_SHOWN:
+                values.setdefault(name, {})[number] = value
+    several = [(name, list(points.items())) for name, points in values.items() if len(points) > 1]
+    return [
+        StoredCurve(name, [(number, seconds[number], value) for number, value in few_points(points, _MOST_POINTS)])
+        for name, points in several[:_MOST_CURVES]
+    ]
 
 
 def _best(last: Mapping[str, Mapping[str, Any]], metric: str, mode: str) -> str | None:

@@ -4,15 +4,15 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from nbaccel.accelerators import missing_variable
 from nbaccel.accelerators.offering import check_quantity
+from nbaccel.accelerators.table import hint_at_missing
 
 
 @pytest.mark.parametrize(("variable", "make"), [("ROCR_VISIBLE_DEVICES", "amd"), ("ONEAPI_DEVICE_SELECTOR", "intel")])
 def test_the_variable_of_a_make_names_what_sets_it(variable, make):
-    hint = missing_variable.hint(variable)
+    hint = hint_at_missing(variable)
     assert f"gpu_vendor='{make}'" in hint and f"simulate='{make}:" in hint
-    assert missing_variable.hint("HOME") == missing_variable.hint(3) == ""
+    assert hint_at_missing("HOME") == hint_at_missing(3) == ""
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ def test_the_variable_of_a_make_names_what_sets_it(variable, make):
     [("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"), ("ZE_AFFINITY_MASK", "ONEAPI_DEVICE_SELECTOR")],
 )
 def test_another_variable_of_a_make_names_the_one_that_is_set(variable, set_instead):
-    held = missing_variable.hint(variable, {set_instead: "0"})
+    held = hint_at_missing(variable, {set_instead: "0"})
     assert held.startswith(f"{variable} is not set in tasks: ") and f"are in {set_instead}. Read that one" in held
     assert "gpu_vendor=" not in held
-    assert missing_variable.hint(variable, {}) == f"{held} {missing_variable.hint(set_instead)}"
+    assert hint_at_missing(variable, {}) == f"{held} {hint_at_missing(set_instead)}"
 
 
 def test_a_task_that_holds_an_amd_card_and_reads_rays_variable_is_told_ours(monkeypatch):

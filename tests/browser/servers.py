@@ -23,6 +23,7 @@ PREFIX = "/a%40b/"  # of a server with the panel: a character that is written in
 NVML = Path(__file__).parent / "nvml"
 DEVICES = "devices.json"
 TOKEN = "a-token-of-the-tests"
+STORED = "stored"  # the folder of training runs
 
 
 class Server:
@@ -76,6 +77,7 @@ class Server:
             "JUPYTERLAB_SETTINGS_DIR": str(folder / ".settings"),
             "JUPYTER_CONFIG_DIR": str(folder / ".config"),
             "PYTHONPATH": str(ROOT),
+            "NBACCEL_STORAGE": str(folder / STORED),
         }
         if self.runtime is not None:
             environment["JUPYTER_RUNTIME_DIR"] = str(self.runtime)

@@ -25,9 +25,8 @@ from nbaccel.notebook import (
 )
 from nbaccel.notebook.kept_history import KeptReadings
 from nbaccel.views import task_lines
-from nbaccel.views.history.book import HistoryBook
+from nbaccel.views.history.book import HistoryBook, PastRun, lane_of
 from nbaccel.views.history.readings import DeviceLoad
-from nbaccel.views.history.runs import PastRun, lane_of
 from nbaccel.views.snapshot import (
     ActorRow,
     Alert,

@@ -10,7 +10,7 @@ import pytest
 
 import nbaccel
 from nbaccel import exceptions
-from nbaccel.debug_engine.stage import MOST_RAISED
+from nbaccel.debug_engine.engine import MOST_RAISED
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 

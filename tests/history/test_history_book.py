@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from nbaccel.views.history.answers import LaneRuns
-from nbaccel.views.history.book import MOST_FUNCTIONS, MOST_KINDS, STEPS, HistoryBook, Waits
+from nbaccel.views.history.book import MOST_FUNCTIONS, MOST_KINDS, STEPS, HistoryBook, PastRun, Waits, lane_of
 from nbaccel.views.history.readings import LETTERS, MOST_DEVICES, DeviceLoad
-from nbaccel.views.history.runs import PastRun, lane_of
 
 
 def size(answer: object) -> int:

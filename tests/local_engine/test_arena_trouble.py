@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from nbaccel.local_engine import arena_trouble
+from nbaccel.local_engine import memory
 
 CAUSES = {
     errno.EMFILE: "RLIMIT_NOFILE",
@@ -20,11 +20,11 @@ CAUSES = {
 
 @pytest.mark.parametrize("number", sorted(CAUSES))
 def test_each_cause_is_named_and_no_other(number: int) -> None:
-    words = arena_trouble.why(OSError(number, os.strerror(number)))
+    words = memory.arena_trouble(OSError(number, os.strerror(number)))
     assert [cause for cause in CAUSES.values() if cause in words] == [CAUSES[number]]
 
 
 def test_a_process_of_little_address_space_is_told_of_that_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arena_trouble.resource, "getrlimit", lambda limit: (1 << 30, 1 << 30))
-    words = arena_trouble.why(OSError(errno.ENOMEM, "Cannot allocate memory"))
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda limit: (1 << 30, 1 << 30))
+    words = memory.arena_trouble(OSError(errno.ENOMEM, "Cannot allocate memory"))
     assert "RLIMIT_AS" in words and "max_map_count" not in words

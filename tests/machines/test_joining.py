@@ -26,7 +26,7 @@ from pathlib import Path
 import grpc, ray
 from click.testing import CliRunner
 from ray.core.generated import gcs_service_pb2 as messages
-from nbaccel import cli, ray_preflight, ray_tokens
+from nbaccel import cli, ray_preflight
 from nbaccel.ray_engine import starting
 
 ray_preflight._ANSWER_TIMEOUT_S = 60.0  # the head is this process, on a busy machine

@@ -5,8 +5,7 @@ from __future__ import annotations
 from nbaccel.notebook.accounting import accounting_view, total
 from nbaccel.views import palette
 from nbaccel.views.history.answers import AccountingAnswer
-from nbaccel.views.history.book import HistoryBook
-from nbaccel.views.history.runs import PastRun
+from nbaccel.views.history.book import HistoryBook, PastRun
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import JobRow, NodeRow, Snapshot
 from tests.notebook.levels import Reading

@@ -11,9 +11,8 @@ from nbaccel.exceptions import RaySystemError
 from nbaccel.notebook import card
 from nbaccel.notebook.accounting import sections
 from nbaccel.notebook.kept_history import KeptHistory
-from nbaccel.views.history.book import HistoryBook
+from nbaccel.views.history.book import HistoryBook, PastRun
 from nbaccel.views.history.readings import DeviceLoad
-from nbaccel.views.history.runs import PastRun
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns
 from nbaccel.views.snapshot import NodeRow, Snapshot
 from tests.notebook.levels import LEVELS, Reading

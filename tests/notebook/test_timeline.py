@@ -7,8 +7,7 @@ import pytest
 from nbaccel.notebook import timeline
 from nbaccel.notebook.parts import Html
 from nbaccel.views.history.answers import RunsAnswer
-from nbaccel.views.history.book import HistoryBook
-from nbaccel.views.history.runs import PastRun
+from nbaccel.views.history.book import HistoryBook, PastRun
 from nbaccel.views.snapshot import DeviceRow, NodeRow, Runtime, Snapshot
 from tests.notebook.levels import LEVELS, Reading
 

@@ -14,8 +14,7 @@ from nbaccel import engine as engines
 from nbaccel.notebook import run_cards, views
 from nbaccel.views import palette, wording
 from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
-from nbaccel.views.history.book import HistoryBook
-from nbaccel.views.history.runs import PastRun
+from nbaccel.views.history.book import HistoryBook, PastRun
 from nbaccel.views.observer_lines import ReadAccounting, ReadRuns, ReadTaskLog
 from nbaccel.views.snapshot import ActorRow, JobRow, PublishedRow, Snapshot, TaskRow
 from nbaccel.views.task_filter import FoundTasks, TaskFilter

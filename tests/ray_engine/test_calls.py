@@ -12,7 +12,7 @@ pytest.importorskip("ray")
 
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.handles.remote import ActorHandle, methods_of
-from nbaccel.ray_engine.submission.tasks import RayTasks, unwrapped, unwrapped_named
+from nbaccel.ray_engine.submission.calls import RayTasks, unwrapped, unwrapped_named
 
 
 class Model:

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("ray")
 
 from nbaccel.ray_engine.submission import groups
+from nbaccel.ray_engine.submission.exports import HandleMaker
 from nbaccel.ray_engine.submission.groups import RayGroups
-from nbaccel.ray_engine.submission.handle_maker import HandleMaker
 
 GROUP = b"group"
 

@@ -14,7 +14,7 @@ from nbaccel import exceptions
 from nbaccel.handles.options import actor_options
 from nbaccel.handles.remote import ActorClass
 from nbaccel.ray_engine.rays import import_shipped
-from nbaccel.ray_engine.submission import actors
+from nbaccel.ray_engine.submission import calls
 from nbaccel.ray_engine.submission.options_for_ray import Choices, RayChoice
 from tests.rig import wait_until
 
@@ -32,7 +32,7 @@ class Ray:
         self.made: list[Any] = []
         self.killed: list[Any] = []
         self.asked, self.go_on = threading.Event(), threading.Event()
-        self.exceptions = actors.ray.exceptions
+        self.exceptions = calls.ray.exceptions
         self._internal_kv_get = lambda key, namespace: None
         self.class_running_as = lambda actor_class, label: actor_class
         self.note_actor = lambda *facts: None
@@ -54,13 +54,13 @@ class Ray:
 def test_an_actor_that_is_killed_while_its_constructor_begins_does_not_live_on(monkeypatch: pytest.MonkeyPatch) -> None:
     import_shipped()
     ray = Ray()
-    monkeypatch.setattr(actors, "ray", ray)
-    monkeypatch.setattr(actors, "internal_kv", ray)
+    monkeypatch.setattr(calls, "ray", ray)
+    monkeypatch.setattr(calls, "internal_kv", ray)
     options = actor_options(num_gpus=1, fallback="cpu")
     choices = Choices([RayChoice(options), RayChoice(options, "cpu")])
     engine: Any = None
     made: Any = ray
-    deciding = actors.Deciding(made, engine, ActorClass(Model, options), options, choices, ([], {}))
+    deciding = calls.Deciding(made, engine, ActorClass(Model, options), options, choices, ([], {}))
     handle = deciding.start()
     assert ray.asked.wait(90)
     assert handle.call_off()

@@ -13,7 +13,7 @@ for name in {BLOCKED!r}:
     sys.modules[name] = None  # from here on, importing it fails
 sys.modules["nbaccel"] = type(sys)("nbaccel")
 sys.modules["nbaccel"].__path__ = [sys.argv[1]]
-from nbaccel.scheduling import books, growth, scheduler, terms
+from nbaccel.scheduling import growth, scheduler, terms
 print("pure")
 """
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbaccel.serve import link as link_module
 from nbaccel.serve.link import (
     HEADER,
     LONGEST_BODY,
@@ -82,10 +83,12 @@ class End:
             await exchange.finish_with(b"", frame.body)
         elif what == "long":
             await exchange.finish_with(b"", await exchange.rest_of_body(frame.body))
-        elif what == "stream":
+        elif what in ("stream", "turns"):
             while True:
                 await exchange.send_chunk(b"x" * 1000)
                 self.sent += 1
+                if what == "turns":
+                    await asyncio.sleep(0)
         elif what == "full":
             exchange.finish(FrameKind.FULL)
 
@@ -188,6 +191,23 @@ def test_chunks_that_have_come_meanwhile_are_read_as_one_and_give_their_credit(t
         before = end.sent
         await exchange.next()
         assert end.sent > before
+        exchange.cancel()
+
+    linked(work, tmp_path / "socket")
+
+
+def test_short_chunks_that_follow_fast_leave_with_what_leaves_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link_module, "CHUNKS_WAIT_S", 1e9)  # the last write, at 0 on the clock, is not so long ago
+
+    async def work(link: FrameLink, end: End) -> None:
+        exchange = link.call(b"turns")
+        while end.sent < 10:
+            await asyncio.sleep(0)
+        assert exchange.also(b"") == b""
+        await link.ask(b"echo")
+        assert len(exchange.also(b"")) >= 10_000
         exchange.cancel()
 
     linked(work, tmp_path / "socket")

@@ -23,7 +23,7 @@ from nbaccel.train import (
     RunConfig,
     ScalingConfig,
 )
-from nbaccel.train.backend import Backend
+from nbaccel.train.configs import Backend
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from tests.census import Place
 from tests.rig import wait_until

@@ -29,10 +29,9 @@ from nbaccel.train import (
     WorkerGroupError,
     controller,
     run_facts,
-    signalling,
 )
 from nbaccel.train import run as run_module
-from nbaccel.train.backend import Backend, BackendConfig
+from nbaccel.train.configs import Backend, BackendConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.mailbox import Inbox
 from tests.census import Place
@@ -69,7 +68,9 @@ def test_reports_and_checkpoints_are_kept(kept: Kept) -> None:
     assert sorted(os.listdir(result.path)) == [".lock", "checkpoint_000002", "checkpoint_000003", "run.jsonl"]
     assert result.checkpoint is not None and result.checkpoint.load() == {"step": 3}
     best = result.get_best_checkpoint("loss", "max")
-    assert best is not None and best.load() == {"step": 2}
+    assert best.load() == {"step": 2}
+    with pytest.raises(RuntimeError, match="There is no checkpoint in"):
+        fit(lambda: None, kept()).get_best_checkpoint("loss", "max")
     again = Result.from_path(result.path)
     assert (again.metrics, again.history) == (result.metrics, result.history)
     assert list(result.metrics_dataframe["step"]) == [0, 1, 2, 3]
@@ -280,7 +281,7 @@ def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(
 
     def where() -> str:
         gang = run._gang
-        return "; ".join(map(signalling.standing, signalling.where(gang.seats))) if gang else ""
+        return "; ".join(map(run_module.place_of, run_module.stacks_of(gang.seats))) if gang else ""
 
     # Both in this function: that rank 1 answers while C code has the lock is what faulthandler is for.
     wait_until(lambda: where().count("is in hangs_in_c (loops.py line") == 2, "both stacks")

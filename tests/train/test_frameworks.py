@@ -15,7 +15,7 @@ import pytest
 
 import nbaccel
 from nbaccel.train import RunConfig, ScalingConfig
-from nbaccel.train.v2.jax import JaxConfig, JaxTrainer
+from nbaccel.train.jax_trainer import JaxConfig, JaxTrainer
 from tests.census import Place
 from tests.heads import assert_idle, inside
 from tests.train import framework_loops

@@ -111,7 +111,7 @@ def test_a_line_that_the_disk_has_no_room_for_is_taken_back(tmp_path: Path) -> N
 FULL_AT_A_COMMIT = """
 import os, resource, sys
 from nbaccel.train import ControllerError, DataConfig, RunConfig, ScalingConfig, storage
-from nbaccel.train.backend import BackendConfig
+from nbaccel.train.configs import BackendConfig
 from nbaccel.train.configs import TrainRunContext
 from nbaccel.train.storage import open_run
 from nbaccel.train.records import Records

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbaccel.train.metrics import packed, plain, unpacked
+from nbaccel.train.session import packed, plain, unpacked
 
 
 class Scalar:

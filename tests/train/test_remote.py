@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from nbaccel.train import CheckpointConfig, DataConfig, Result, RunConfig, ScalingConfig
-from nbaccel.train.backend import BackendConfig
-from nbaccel.train.configs import TrainRunContext
+from nbaccel.train.configs import BackendConfig, TrainRunContext
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.records import Records
 from nbaccel.train.storage import OpenRun, open_run, storage_of

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from nbaccel.train.ranks import Facts, Seat, seats
-from nbaccel.train.torch.config import TorchConfig, choose
-from nbaccel.train.torch.torch_trainer import TorchTrainer
+from nbaccel.train.torch.config import TorchConfig, TorchTrainer, choose
 
 
 def torch_with(*types: str) -> Any:
@@ -134,7 +133,7 @@ def test_the_driver_is_no_worker() -> None:
 def test_names_that_are_not_here_say_what_instead() -> None:
     from nbaccel.train.torch import TorchCheckpoint, prepare_optimizer
 
-    with pytest.raises(NotImplementedError, match=r"torch\.amp"):
+    with pytest.raises(DeprecationWarning, match=r"prepare_optimizer is not here: use torch\.amp"):
         prepare_optimizer(None)
     with pytest.raises(NotImplementedError, match=r"Checkpoint\.save"):
         TorchCheckpoint()

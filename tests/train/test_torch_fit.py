@@ -106,7 +106,7 @@ def test_the_rank_that_failed_is_told_and_not_those_who_waited_for_it(kept: Kept
 def test_where_each_rank_stands_can_be_asked_while_one_waits_in_an_operation(
     kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
-    from nbaccel.train import controller, signalling
+    from nbaccel.train import controller, run
 
     monkeypatch.setattr(controller, "STILL_S", 0.5)
     trainer = TorchTrainer(
@@ -120,7 +120,7 @@ def test_where_each_rank_stands_can_be_asked_while_one_waits_in_an_operation(
 
     def standing() -> list[str]:
         gang = begun._gang
-        return [signalling.standing(stack) for stack in signalling.where(gang.seats)] if gang else []
+        return [run.place_of(stack) for stack in run.stacks_of(gang.seats)] if gang else []
 
     wait_until(lambda: "waits in all_reduce" in "".join(standing()[:1]), "rank 0 to wait")
     wait_until(lambda: "is in nobody_comes (torch_loops.py line" in "".join(standing()[1:]), "rank 1 to be there")

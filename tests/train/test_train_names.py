@@ -206,7 +206,9 @@ def test_the_page_about_training_knows_which_of_rays_names_are_here() -> None:
 
 @pytest.mark.parametrize("name", documented(*NAMES, "not here"))
 def test_each_name_that_is_not_here_says_what_to_use(name: str) -> None:
-    with pytest.raises((NotImplementedError, ModuleNotFoundError), match=r"not here: |nbaccel has no "):
+    with pytest.raises(
+        (NotImplementedError, ModuleNotFoundError, DeprecationWarning), match=r"not here: |nbaccel has no "
+    ):
         found(train, name)()
 
 
@@ -239,13 +241,13 @@ def test_names_are_at_the_paths_at_which_programs_import_them(path: str) -> None
 
 
 def test_older_programs_find_their_names_in_air() -> None:
+    from nbaccel.air.checkpoint import Checkpoint as TheirCheckpoint
+    from nbaccel.air.config import RunConfig, ScalingConfig
     from nbaccel.air.integrations.wandb import WandbLoggerCallback
+    from nbaccel.air.result import Result
 
     from nbaccel import air, tune
     from nbaccel.air import session
-    from nbaccel.air.checkpoint import Checkpoint as TheirCheckpoint
-    from nbaccel.air.config import RunConfig, ScalingConfig
-    from nbaccel.air.result import Result
 
     assert (air.RunConfig, air.ScalingConfig, air.Result) == (RunConfig, ScalingConfig, Result)
     assert (RunConfig, ScalingConfig, Result) == (tune.RunConfig, train.ScalingConfig, tune.Result)

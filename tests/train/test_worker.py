@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from nbaccel.train import DataConfig
-from nbaccel.train.backend import BackendConfig
+from nbaccel.train.configs import BackendConfig
 from nbaccel.train.datasets import Datasets
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.ranks import Facts, Seat

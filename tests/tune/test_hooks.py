@@ -154,14 +154,16 @@ def test_a_decision_that_is_none_is_told(kept: Kept) -> None:
 
 
 def test_of_a_bracket_the_best_go_on_after_each_round(kept: Kept) -> None:
+    scheduler = HyperBandScheduler(max_t=9)
     results = tune.Tuner(
         trainables.steps,
         param_space={"x": tune.grid_search(list(range(1, 15))), "steps": 99},
-        tune_config=tune.TuneConfig(metric="loss", mode="min", scheduler=HyperBandScheduler(max_t=9)),
+        tune_config=tune.TuneConfig(metric="loss", mode="min", scheduler=scheduler),
         run_config=kept(),
     ).fit()
     assert [str(each) for each in results.errors] == []
     assert [len(each.history) for each in results] == [9, 4, 4, 1, 1, 1, 1, 1, 1, 9, 9, 3, 3, 3]
+    assert scheduler.state() == {"num_brackets": 2, "num_stopped": 11}
 
 
 class Watching(tune.Callback):

@@ -120,7 +120,7 @@ class TestInTrials:
 
 
 def in_a_gang(config: dict[str, Any]) -> None:
-    from nbaccel.tune.integration.ray_train import TuneReportCallback
+    from nbaccel.tune.integration import TuneReportCallback
 
     run_config = train.RunConfig(name="inner", callbacks=[TuneReportCallback()])
     scaling = train.ScalingConfig(num_workers=1)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nbaccel import tune
-from nbaccel.tune import searching, setting_up
+from nbaccel.tune import setting_up
 from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
 from nbaccel.tune.search import BasicVariantGenerator, ConcurrencyLimiter, create_searcher
 from nbaccel.tune.search.optuna import OptunaSearch, StudySource, StudySpace
@@ -317,13 +317,13 @@ def test_a_storage_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
 
 def test_a_journal_keeps_no_password() -> None:
     search = OptunaSearch(seed=3, storage="postgresql://me:secret@db.lan/studies")
-    stored = {"name": "OptunaSearch", "given": searching.given_of(search)}
+    stored = {"name": "OptunaSearch", "given": setting_up.given_of(search)}
     assert "secret" not in json.dumps(stored) and "me:…@db.lan/studies" in json.dumps(stored, ensure_ascii=False)
     assert search.storage == "postgresql://me:secret@db.lan/studies"
     with pytest.raises(ValueError, match="could not store the options of OptunaSearch: pass it again"):
-        searching.search_again(stored, setting_up.known)
+        setting_up.search_again(stored, setting_up.known)
     plain = OptunaSearch(storage="sqlite:///study.db")
-    again = searching.search_again({"name": "OptunaSearch", "given": searching.given_of(plain)}, setting_up.known)
+    again = setting_up.search_again({"name": "OptunaSearch", "given": setting_up.given_of(plain)}, setting_up.known)
     assert isinstance(again, OptunaSearch) and again.storage == plain.storage
 
 

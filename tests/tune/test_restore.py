@@ -232,13 +232,40 @@ class TestGoingOn:
         runner.wait_with_ladder()
         assert isinstance(runner.experiment.scheduler, ASHAScheduler) and runner.experiment.scheduler._max_t == 5
 
-    def test_failed_trials_run_again_if_asked(self, kept: Kept) -> None:
-        space = {"x": tune.grid_search([1, 2])}
-        folder = tune.Tuner(trainables.raises, param_space=space, run_config=kept()).fit().experiment_path
-        assert [each.state for each in tune.Tuner.restore(folder, trainables.square).fit()] == ["error", "done"]
-        earlier = tune.Tuner.restore(folder, trainables.square).get_results().errors
+    def test_another_trainable_and_other_parameters_are_refused_as_in_ray(self, kept: Kept) -> None:
+        space = {"x": tune.grid_search([1, 2]), "model": {"layers": 1}}
+        folder = tune.Tuner(trainables.square, param_space=space, run_config=kept()).fit().experiment_path
+        with pytest.raises(ValueError, match="the experiment has run square, and not raises"):
+            tune.Tuner.restore(folder, trainables.raises)
+        for other in ({"x": 1}, {"x": 1, "model": {"depth": 1}}, {**space, "y": 1}):
+            with pytest.raises(ValueError, match=r"has the parameters \['model/layers', 'x'\], and not \["):
+                tune.Tuner.restore(folder, trainables.square, param_space=other)
+        again = tune.with_resources(trainables.square, {"CPU": 2})
+        assert len(tune.Tuner.restore(folder, again, param_space=space).get_results()) == 2
+
+    def test_a_folder_may_be_named_as_a_file_url_or_in_the_local_filesystem(self, kept: Kept, tmp_path: Path) -> None:
+        url = f"file://{tmp_path}/urls"
+        run = tune.run(trainables.square, config={"x": 1}, name="one", storage_path=url)
+        assert run.experiment_path == f"{tmp_path}/urls/one"
+        assert tune.Tuner.can_restore(f"{url}/one")
+        results = tune.Tuner.restore(f"{url}/one", trainables.square).get_results()
+        assert tune.Result.from_path(f"file://{results[0].path}").metrics == results[0].metrics
+        assert len(tune.ExperimentAnalysis(f"{url}/one").trials) == 1
+        local = pytest.importorskip("pyarrow.fs").LocalFileSystem()
+        config = tune.RunConfig(name="two", storage_path=str(tmp_path), storage_filesystem=local)
+        results = tune.Tuner(trainables.square, param_space={"x": 1}, run_config=config).fit()
+        assert results.experiment_path == f"{tmp_path}/two" and tune.Tuner.can_restore(f"{tmp_path}/two", local)
+        with pytest.raises(NotImplementedError, match="takes no URL and no storage_filesystem but a local one"):
+            tune.RunConfig(storage_path="s3://bucket/runs")
+
+    def test_failed_trials_run_again_if_asked(self, kept: Kept, tmp_path: Path) -> None:
+        f, space = trainables.raises_until, {"x": tune.grid_search([1, 2]), "mended": str(tmp_path / "mended")}
+        folder = tune.Tuner(f, param_space=space, run_config=kept()).fit().experiment_path
+        (tmp_path / "mended").touch()
+        assert [each.state for each in tune.Tuner.restore(folder, f).fit()] == ["error", "done"]
+        earlier = tune.Tuner.restore(folder, f).get_results().errors
         assert str(earlier[0]).endswith("failed in an earlier process: ValueError: an odd number")
-        results = tune.Tuner.restore(folder, trainables.square, resume_errored=True).fit()
+        results = tune.Tuner.restore(folder, f, resume_errored=True).fit()
         assert [each.state for each in results] == ["done", "done"] and results[0].metrics["loss"] == 1  # type: ignore[index]
 
     def test_what_is_kept_of_checkpoints_comes_back(self, kept: Kept, tmp_path: Path) -> None:
@@ -257,7 +284,7 @@ class TestGoingOn:
         space = {"x": 1, "folder": str(tmp_path)}
         runner = tune.Tuner(trainables.until_stopped, param_space=space, run_config=kept())._start()
         with pytest.raises(tune.TuneError, match=f"is under way in process {os.getpid()}"):
-            tune.Tuner.restore(runner.path, trainables.square).fit()
+            tune.Tuner.restore(runner.path, trainables.until_stopped).fit()
         runner.stop()
         runner.wait_with_ladder()
 

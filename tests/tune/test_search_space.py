@@ -10,8 +10,15 @@ import pytest
 
 from nbaccel import tune
 from nbaccel.tune.search import BasicVariantGenerator
-from nbaccel.tune.search.basic_variant import has_nested_grids
 from nbaccel.tune.search.sample import (
+    Categorical,
+    Float,
+    Integer,
+    LogUniform,
+    Normal,
+    Quantized,
+    Sampler,
+    Uniform,
     choice,
     generator,
     grid_search,
@@ -27,7 +34,8 @@ from nbaccel.tune.search.sample import (
     sample_from,
     uniform,
 )
-from nbaccel.tune.search.variant_generator import check, copied
+from nbaccel.tune.search.variant_generator import check, copied, has_nested_grids
+from nbaccel.tune.setting_up import read, stored
 
 
 def drawn(domain: Any, size: int = 500) -> list[Any]:
@@ -104,6 +112,9 @@ def test_a_domain_is_shown_as_the_call_that_makes_it() -> None:
         (lambda: uniform("0", 1), "a bound must be a number, not '0'"),
         (lambda: uniform(0, math.inf), "both bounds must be finite"),
         (lambda: randn(0, 0), "standard deviation"),
+        (lambda: Float(0, 1).normal(), "a normal distribution has no bounds"),
+        (lambda: Float(None, 1).uniform(), "both bounds must be finite"),
+        (lambda: Float(0, 1).uniform().set_sampler(LogUniform()), "has the sampler Uniform: a domain has one"),
         (lambda: choice("abc"), "takes a list of values"),
         (lambda: choice([]), "no value to choose"),
         (lambda: grid_search([]), "no value to try"),
@@ -115,6 +126,44 @@ def test_a_domain_is_shown_as_the_call_that_makes_it() -> None:
 def test_domains_without_a_sense_are_refused(make: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_a_domain_is_made_of_bounds_and_a_sampler_as_in_ray() -> None:
+    made = [
+        Float(0, 1).quantized(0.5), Float(1, 8).loguniform(), Integer(1, 9).loguniform().quantized(2),
+        Float(None, None).normal(2, 3), Categorical([1]).uniform(),
+    ]  # fmt: skip
+    assert [repr(each) for each in made] == [
+        "quniform(0, 1, 0.5)", "loguniform(1, 8)", "qlograndint(1, 9, 2)", "randn(2, 3)", "choice([1])",
+    ]  # fmt: skip
+    step = made[2].get_sampler()
+    assert isinstance(step, Quantized) and step.q == 2 and isinstance(step.get_sampler(), LogUniform)
+    assert isinstance(uniform(0, 1).get_sampler(), Uniform) and isinstance(choice([1]).get_sampler(), Uniform)
+    normal = qrandn(0, 1, 2).get_sampler()
+    assert isinstance(normal, Quantized) and isinstance(normal.sampler, Normal) and normal.sampler.sd == 1
+    assert step.sample(Integer(1, 9), size=2) != [] and 0 <= Uniform().sample(Float(0, 1)) < 1
+
+
+class Always(Sampler):
+    def sample(self, domain: Any, config: Any = None, size: int = 1, random_state: Any = None) -> Any:
+        return domain.upper
+
+
+def test_a_sampler_of_ones_own_is_asked() -> None:
+    domain = Float(0, 7)
+    domain.set_sampler(Always())
+    assert domain.sample() == 7 and configs({"x": domain}) == [{"x": 7}]
+    domain.set_sampler(Uniform(), allow_override=True)
+    assert domain.sample() != 7
+
+
+def test_a_choice_as_a_grid_gives_each_value() -> None:
+    grid = Categorical([1, 2]).grid()
+    assert grid.is_grid() and repr(grid) == "grid_search([1, 2])"
+    assert configs({"x": grid, "y": choice([grid])}) == [{"x": x, "y": y} for x in (1, 2) for y in (1, 2)]
+    with pytest.raises(RuntimeError, match="none is drawn"):
+        grid.sample()
+    assert read(stored({"x": grid})) == {"x": grid_search([1, 2])}
 
 
 # ---- spaces

@@ -17,7 +17,7 @@ from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.parts import Html
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.train.journal import LineFile
-from nbaccel.tune import experiment_journal, live, result_tables
+from nbaccel.tune import experiment_journal, result_tables
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_decisions import TrialDecisions
 from nbaccel.views import experiment_snapshot, sinks, tables
@@ -286,7 +286,7 @@ def test_the_card_of_an_experiment_that_ends_is_sent_with_its_trials() -> None:
             if snapshot.id == shown.id:
                 sent.append((snapshot.state, seen))
 
-    shown = live.ExperimentLive("e", "/e", made, ("loss", "min"), 12, lambda what: None)
+    shown = result_tables.ExperimentLive("e", "/e", made, ("loss", "min"), 12, lambda what: None)
     before = sinks.installed
     sinks.install(Sink())
     try:
@@ -302,7 +302,9 @@ def test_the_record_names_the_best_trial_and_the_parameters_that_vary() -> None:
     made = TrialDecisions()
     for each in trials():
         made.add(each)
-    shown = live.ExperimentLive("e", "/e", made, ("loss", "min"), 5, lambda what: None).snapshot("running", "", None)
+    shown = result_tables.ExperimentLive("e", "/e", made, ("loss", "min"), 5, lambda what: None).snapshot(
+        "running", "", None
+    )
     assert shown.best == BestTrial("a_3", 1.5, {"lr": "1"}) and shown.counts["error"] == 2 and shown.total == 5
 
 
@@ -331,7 +333,7 @@ def test_an_experiment_is_seen_by_all_and_stops_when_asked(cluster: Any, tmp_pat
 
 
 def test_what_is_due_a_moment_after_the_journal_was_looked_at_is_not_shown_yet() -> None:
-    shown = live.ExperimentLive("e", "/e", TrialDecisions(), ("loss", "min"), 0, lambda what: None)
+    shown = result_tables.ExperimentLive("e", "/e", TrialDecisions(), ("loss", "min"), 0, lambda what: None)
     shown.changed()
     due = shown.due
     assert due is not None

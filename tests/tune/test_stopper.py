@@ -26,7 +26,7 @@ def test_a_value_that_comes_with_later_reports_ends_a_trial_then_and_its_absence
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr(stoppers, "say", lambda kind, sentence: said.append(sentence))
+    monkeypatch.setattr(stoppers, "notify", lambda kind, sentence: said.append(sentence))
     rule = stoppers.of({"accuracy": 0.9, "steps": 3})
     assert not rule("a", {"steps": 1, "accuracies": 1}) and not rule("b", {"steps": 1})
     assert rule("a", {"steps": 3}) and rule("a", {"steps": 2, "accuracy": 0.9})

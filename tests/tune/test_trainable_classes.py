@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from nbaccel import tune
+from nbaccel.tune.result_grid import result_of
 from nbaccel.tune.schedulers import PopulationBasedTraining
 from nbaccel.tune.trainable import TrainingResult
-from nbaccel.tune.trial_result import result_of
 from tests.census import Place
 from tests.tune import trainables
 from tests.tune.class_trainables import Asks, Counts, Files, Reused, calls

@@ -15,7 +15,7 @@ from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.forwarding import Forwarding, TrialHost
-from nbaccel.train.metrics import Metrics
+from nbaccel.train.session import Metrics
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.trainer_trial import TrainerTrial
 from nbaccel.util.placement_group import PlacementGroup

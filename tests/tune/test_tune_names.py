@@ -15,9 +15,10 @@ import pytest
 import nbaccel
 from nbaccel import train, tune
 from nbaccel.tune import experiment_journal, search
-from nbaccel.tune.trainables import name_of
+from nbaccel.tune.trainable import name_of
 from tests.census import Place
 from tests.documented_names import documented, found, is_refused
+from tests.tune import trainables
 
 
 def test_importing_tune_loads_nothing_heavy() -> None:
@@ -94,8 +95,9 @@ def test_arguments_of_ray_that_are_not_here_say_what_to_use() -> None:
         (lambda: tune.TuneConfig(time_budget_s="10"), "must be a number of seconds from 0"),
         (lambda: tune.RunConfig(name="n" * 300), "has 300 bytes.*give a shorter one"),
         (lambda: tune.PlacementGroupFactory([{"CPU": 1}], strategy="NONE"), "must be one of: PACK"),
-        (lambda: tune.run(len, resume=True), "needs the experiment's name"),
         (lambda: tune.run(len, name="e", resume="maybe"), "must be True, 'AUTO'"),
+        (lambda: tune.run(len, name="e", resume="AUTO+SOME"), "must be True, 'AUTO'"),
+        (lambda: tune.RunConfig(sync_config=3), "takes nbaccel.tune.SyncConfig"),
         (lambda: tune.FailureConfig(max_failures=1, fail_fast=True), "max_failures must be 0"),
     ],
 )
@@ -111,7 +113,9 @@ def test_numbers_of_numpy_are_numbers_and_a_budget_without_an_end_is_none() -> N
     assert tune.TuneConfig(time_budget_s=math.inf).time_budget_s is tune.TuneConfig(time_budget_s=1e10).time_budget_s
     tune.RunConfig(stop={"loss": np.float32(0.5)})
     assert repr(tune.randint(np.int64(0), np.int64(5))) == "randint(0, 5)"
-    assert tune.uniform(np.float32(0), 1).lower == 0.0 and tune.randn(np.float32(0), np.int64(1)).sd == 1
+    assert (
+        tune.uniform(np.float32(0), 1).lower == 0.0 and repr(tune.randn(np.float32(0), np.int64(1))) == "randn(0.0, 1)"
+    )
     assert tune.randint(2**70, 2**70 + 2).last == 2**70 + 1  # no float holds it
 
 
@@ -185,7 +189,7 @@ def test_a_misspelt_argument_is_told_with_a_suggestion() -> None:
         ("AUTO+ERRORED_ONLY", False, True, False),
         ("AUTO+RESTART_ERRORED", True, False, True),
         ("AUTO+RESTART_ERRORED_ONLY", False, False, True),
-        ("ERRORED_ONLY", False, True, False),
+        ("AUTO+ERRORED+ERRORED_ONLY", False, True, False),  # the last one counts, as in Ray
     ],
 )
 def test_resume_says_which_trials_go_on(
@@ -198,6 +202,27 @@ def test_resume_says_which_trials_go_on(
         tune.run(len, name="e", storage_path=str(tmp_path), resume=resume)
     kinds = ("resume_unfinished", "resume_errored", "restart_errored")
     assert tuple(asked[kind] for kind in kinds) == (unfinished, errored, restarted)
+
+
+@pytest.mark.parametrize("resume", ["LOCAL", "REMOTE", "PROMPT", "ERRORED_ONLY", "LOCAL+ERRORED"])
+def test_words_of_resume_that_ray_has_given_up_raise_its_error(resume: str) -> None:
+    with pytest.raises(DeprecationWarning, match=f"'{resume.partition('+')[0]}'.*'AUTO'"):
+        tune.run(len, name="e", resume=resume)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_without_an_experiment_of_its_name_a_new_one_begins(kept: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, resume in (("given", True), ("automatic", "AUTO+ERRORED"), (None, True)):
+        run = tune.run(trainables.square, config={"x": 1}, name=name, storage_path=kept().storage_path, resume=resume)
+        assert run.trials[0].status == "TERMINATED"
+        assert ("so a new one begins" in capsys.readouterr().err) == (name == "given")
+
+
+def test_what_a_sync_config_cannot_change_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    tune.SyncConfig()
+    assert capsys.readouterr().err == ""
+    tune.SyncConfig(sync_period=3, sync_artifacts=True)
+    assert "SyncConfig(sync_period, sync_artifacts) changes nothing" in capsys.readouterr().err
 
 
 def test_results_before_fit_are_told() -> None:

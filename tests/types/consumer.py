@@ -17,9 +17,9 @@ from nbaccel.actor import ActorClass, ActorHandle, ActorProxy
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.torch import TorchTrainer
 from nbaccel.train.torch.config import TorchConfig
-from nbaccel.tune.experiment import Trial
 from nbaccel.tune.logger import CSVLoggerCallback
 from nbaccel.tune.search import ConcurrencyLimiter, Searcher
+from nbaccel.tune.tuner import Trial
 
 # ---- init
 

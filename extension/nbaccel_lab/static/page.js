@@ -1,7 +1,7 @@
 // The page without JupyterLab: a cockpit for each runtime, over the server's WebSocket. Each cockpit gets a model like the
 // one that a kernel's widget has, so that the same modules draw it.
 
-import cockpit from "./cockpit.js";
+import cockpit, { PARTS } from "./cockpit.js";
 
 const { base, xsrf } = document.body.dataset;
 const API = 1;
@@ -12,6 +12,7 @@ const models = new Map(); // id of a runtime -> its model, section, and what end
 const waiting = new Map(); // number of a question -> what takes its answer
 let questions = 0;
 let tries = 0;
+let mayExecute = false;
 let socket;
 
 const place = (id) => document.getElementById(id);
@@ -58,6 +59,13 @@ async function order(name, body) {
   if (!answer.ok) throw new Error((await answer.json()).message);
 }
 
+async function read(name, params) {
+  const answer = await fetch(here(`api/v1/${name}?${new URLSearchParams(params)}`));
+  const said = await answer.json();
+  if (!answer.ok) throw new Error(said.message);
+  return said;
+}
+
 function heard(message) {
   if (message.type === "hello") greeted(message);
   else if (message.type === "runtimes") listed(message);
@@ -72,6 +80,7 @@ function heard(message) {
 
 function greeted({ api, may_execute }) {
   tries = 0;
+  mayExecute = may_execute;
   const newer = "This page is older than the server's extension. Load it again.";
   place("state").textContent = api !== API ? newer : may_execute ? "Connected." : "Connected. You may look, and not cancel.";
   if (document.visibilityState === "hidden") say({ type: "hidden" });
@@ -177,6 +186,19 @@ function answering(runtime, snapshot, tell) {
   // A question without an answer leaves the view as it is: it asks again after the next change.
   return (message) => Promise.resolve(says[message.say]?.(message)).catch((error) => console.debug(`nbaccel: ${error.message}`));
 }
+
+// ---- runs of the storage folder
+
+place("stored").addEventListener("toggle", async () => {
+  const view = place("stored").lastElementChild;
+  if (view.childElementCount) return;
+  const show = (await import("./stored.js")).default(PARTS);
+  show(view, {
+    list: () => read("stored"),
+    curves: async (names) => (await read("stored", names.map((name) => ["run", name]))).runs,
+    ...(mayExecute && { remove: (run) => order("delete_run", { run }) }),
+  });
+});
 
 // ---- the machine
 

@@ -6,30 +6,14 @@ import { cell, empty, nameOf, table } from "../components/parts";
 import { colourOf } from "../model/colours";
 import { deviceLabels, laneName } from "../model/devices";
 import type { Scene } from "../model/scene";
-import type { Snapshot } from "../model/types";
+import type { AccountRow, DeviceAccount, Snapshot } from "../model/types";
 import { cellWords, count, nodeNames, plain } from "../model/words";
 import { PAST_STYLE } from "./look";
 
 /** at: when it was so */
-export interface Account {
-  name: string;
-  job: number;
-  runs: number;
-  failed: number;
-  seconds: number;
-  device_seconds: number;
-  devices: number;
-  running: number;
-  at: number;
-}
+export type Account = AccountRow & { at: number };
 
-export interface Held {
-  device: string;
-  since: number;
-  held_seconds: number;
-  devices: number;
-  at: number;
-}
+export type Held = DeviceAccount & { at: number };
 
 export interface Accounts {
   since: number;

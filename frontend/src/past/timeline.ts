@@ -3,7 +3,7 @@
 import { colourOf, subjectOf } from "../model/colours";
 import { deviceLabels, laneName } from "../model/devices";
 import { WHOLE_RUN, type State } from "../model/state";
-import type { Snapshot, TaskRow } from "../model/types";
+import type { RunKind, RunsAnswer, Snapshot, TaskRow } from "../model/types";
 import { age, cellWords, clock, count, duration, nodeNames, plain, stateWord } from "../model/words";
 
 export interface Bar {
@@ -19,8 +19,10 @@ export interface Bar {
   facts: string[]; // what else the hover card says
 }
 
+type Ran = Omit<TaskRow, "kind"> & { kind?: string }; // without it of what is no task
+
 /** A run of a task as its row has it, or a bar of the history, which knows its lane and the number of runs. */
-export type Row = TaskRow & { colour: number; band: string; lane?: string; number?: number };
+export type Row = Ran & { colour: number; band: string; lane?: string; number?: number };
 
 /** node: where there are several */
 export interface Lane {
@@ -101,7 +103,7 @@ function endOf(rows: Row[], now: number) {
   return goesOn ? now : Math.min(now, 1 + rows.reduce((last, row) => Math.max(last, row.finished_at ?? 0), 0));
 }
 
-function rowOf(row: TaskRow, snapshot: Snapshot): Row {
+function rowOf(row: Ran, snapshot: Snapshot): Row {
   const colour = colourOf(snapshot, subjectOf(row), row.actor_id || row.task_id);
   return {
     ...row,
@@ -113,7 +115,7 @@ function rowOf(row: TaskRow, snapshot: Snapshot): Row {
 }
 
 /** Actors that hold devices, as rows: what they hold is theirs from their start on, whatever they run. */
-export function holdingActors(snapshot: Snapshot): TaskRow[] {
+export function holdingActors(snapshot: Snapshot): Ran[] {
   return (snapshot.actors ?? [])
     .filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
     .map((row) => ({
@@ -282,30 +284,8 @@ function ticksOf(start: number, end: number, now: number) {
 
 // ---- What ran, from the answers of the history: bars of one run or of several short ones, none left out.
 
-export interface Kind {
-  index: number;
-  function: string;
-  cell: string;
-  job: number;
-  state: string;
-}
-
-export type LaneBars = { lane: number; bars: number[][] }[];
-
-export interface Answer {
-  seq: number;
-  origin: number;
-  whole: boolean;
-  grain_s: number;
-  kinds: Kind[];
-  lanes: Record<string, string>;
-  ended: LaneBars;
-  running: LaneBars;
-  waiting: number[];
-  waiting_from: number;
-  waiting_step_s: number;
-  hues: Record<string, number>;
-}
+/** An answer, with the hues of the functions that it names where they are not the usual ones. */
+export type Answer = RunsAnswer & { hues: Record<string, number> };
 
 export interface PastRuns {
   since: number;
@@ -332,7 +312,7 @@ export function pastRows(past: PastRuns, snapshot: Snapshot, now: number): Row[]
     const kinds = new Map(answer.kinds.map((kind) => [kind.index, kind]));
     return (goOn ? answer.running : answer.ended).flatMap(({ lane, bars }) =>
       bars.map((bar) =>
-        row(answer, laneIn(answer.lanes[lane], snapshot), bar, kinds.get(bar[0]) as Kind, coloured, goOn, now),
+        row(answer, laneIn(answer.lanes[lane], snapshot), bar, kinds.get(bar[0]) as RunKind, coloured, goOn, now),
       ),
     );
   };
@@ -343,7 +323,7 @@ function row(
   answer: Answer,
   lane: string,
   [, from, took, number = 1, shade = 0, waited = 0]: number[],
-  kind: Kind,
+  kind: RunKind,
   snapshot: Snapshot,
   goesOn: boolean,
   now: number,
@@ -429,7 +409,7 @@ export function traceOf(snapshot: Snapshot, now: number): object[] {
   return [...(snapshot.tasks ?? []), ...holdingActors(snapshot)].flatMap((row) => eventsOf(row, now));
 }
 
-function eventsOf(row: TaskRow, now: number) {
+function eventsOf(row: Ran, now: number) {
   const events = [];
   const args = { task_id: row.task_id, cell: row.cell ?? "", state: row.state };
   const event = (group: string, lane: string, from: number, to: number) => ({

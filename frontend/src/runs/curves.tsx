@@ -18,9 +18,9 @@ export function curveShape(curve: Curve, checkpoints: CheckpointTick[]) {
   const isLog = isLogarithmic(low, high, curve.name);
   const height = isLog ? Math.log10 : (value: number) => value;
   const [bottom, top] = [height(low), height(high)];
-  const x = (report: number) => round(LEFT + ((report - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT));
+  const x = (report: number) => rounded(LEFT + ((report - first) / (last - first || 1)) * (WIDTH - LEFT - RIGHT));
   const y = (value: number) =>
-    round(TOP + (1 - (top > bottom ? (height(value) - bottom) / (top - bottom) : 0.5)) * (FLOOR - TOP - 6));
+    rounded(TOP + (1 - (top > bottom ? (height(value) - bottom) / (top - bottom) : 0.5)) * (FLOOR - TOP - 6));
   const marks = checkpoints.filter(({ report }) => report >= first && report <= last);
   const best = marks.find((mark) => mark.best);
   const name = plain(curve.name);
@@ -49,7 +49,7 @@ export function curveShape(curve: Curve, checkpoints: CheckpointTick[]) {
 
 export type CurveShape = ReturnType<typeof curveShape>;
 
-function round(number: number) {
+export function rounded(number: number) {
   return Math.round(number * 10) / 10;
 }
 
@@ -75,19 +75,7 @@ function drawCurve(curve: CurveShape, colour: number) {
         <span class="last">{curve.last}</span>
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={curve.words}>
-        {curve.levels.map(({ y, label }) => (
-          <g key={label}>
-            <path d={`M${LEFT} ${y}H${WIDTH}`} class="level" />
-            <text x={LEFT - 5} y={y + 4} text-anchor="end">
-              {label}
-            </text>
-          </g>
-        ))}
-        {curve.reports.map(({ x, label }) => (
-          <text key={`at ${label}`} x={x} y={HEIGHT - 5} text-anchor="middle">
-            {label}
-          </text>
-        ))}
+        {axes(curve.levels, curve.reports, LEFT, WIDTH, HEIGHT)}
         {curve.marks.length > 0 && <path class="marks" d={curve.marks.map((x) => `M${x} ${FLOOR}v-6`).join("")} />}
         {curve.best != null && <path class="best" d={`M${curve.best} ${FLOOR}V14`} />}
         {curve.best != null && (
@@ -100,6 +88,31 @@ function drawCurve(curve: CurveShape, colour: number) {
       </svg>
     </figure>
   );
+}
+
+/** Lines at round numbers with their labels, and the labels below the drawing. */
+export function axes(
+  levels: { y: number; label: string }[],
+  below: { x: number; label: string }[],
+  left: number,
+  width: number,
+  height: number,
+) {
+  return [
+    ...levels.map(({ y, label }) => (
+      <g key={label}>
+        <path d={`M${left} ${y}H${width}`} class="level" />
+        <text x={left - 5} y={y + 4} text-anchor="end">
+          {label}
+        </text>
+      </g>
+    )),
+    ...below.map(({ x, label }) => (
+      <text key={`at ${label}`} x={x} y={height - 5} text-anchor="middle">
+        {label}
+      </text>
+    )),
+  ];
 }
 
 // ---- Axes: round numbers within bounds, and how a reading is written. The same as nbaccel/notebook/curves.py.
@@ -135,6 +148,22 @@ export function logTicks(low: number, high: number) {
 /** A loss falls fast and then slowly, so its axis is logarithmic sooner. */
 export function isLogarithmic(low: number, high: number, name: string = "") {
   return low > 0 && high / low > (/loss/i.test(name) ? LOSS_LOG_FROM : LOG_FROM);
+}
+
+/** Where values are drawn, from `bottom` up to `top`.
+ * @param name of a metric
+ * @param wanted whether the axis is logarithmic, where it can be; by default as suits the values */
+export function scaleOf(values: number[], bottom: number, top: number, name?: string, wanted?: boolean) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  const log = low > 0 && (wanted ?? isLogarithmic(low, high, name));
+  const height = log ? Math.log10 : (value: number) => value;
+  const [first, last] = [height(low), height(high)];
+  const at = (value: number) =>
+    rounded(bottom + (last > first ? (height(value) - first) / (last - first) : 0.5) * (top - bottom));
+  const whole = values.every(Number.isInteger);
+  const places = log ? logTicks(low, high) : ticks(low, high).filter((each) => !whole || Number.isInteger(each));
+  return { at, log, levels: places.map((value) => ({ y: at(value), label: reading(value) })) };
 }
 
 /** A reading with four significant digits: "0.03217", "12500", "1e-05". */

@@ -5,7 +5,7 @@ import { PALETTE } from "../model/colours";
 import type { State } from "../model/state";
 import { age, count, plain } from "../model/words";
 import { head } from "./runs";
-import type { Given, Served, ServedDeployment, ServedReplica } from "./types";
+import type { Given, Served, DeploymentRow, ReplicaRow } from "./types";
 
 const SIGNS_OF_SERVED: Record<string, string> = {
   serving: "●",
@@ -64,7 +64,7 @@ export function servedView(served: Served, now: number, ended: boolean) {
 
 export type ServedView = ReturnType<typeof servedView>;
 
-function replicaView(row: ServedReplica, now: number) {
+function replicaView(row: ReplicaRow, now: number) {
   return {
     id: row.id,
     place: row.state === "STARTING" ? "" : placeOfReplica(row), // it is not known yet
@@ -83,7 +83,7 @@ export function replicaWords({ state, deployments = [] }: Served) {
   return serving === wanted ? count(serving, "replica") : `${serving} of ${count(wanted, "replica")}`;
 }
 
-function servingOf({ replicas = [], more = 0 }: ServedDeployment) {
+function servingOf({ replicas = [], more = 0 }: DeploymentRow) {
   return replicas.filter(({ state }) => state === "RUNNING").length + more;
 }
 
@@ -92,7 +92,7 @@ export function requestWords({ state, requests = 0, per_s = 0, p50_s, p95_s, que
   if (!requests) return "";
   const broken = failed ? `${failed} failed` : "";
   if (state === "ended") return [count(requests, "request"), broken].filter(Boolean).join(" · ");
-  const time = (name: string, seconds: number | undefined) =>
+  const time = (name: string, seconds: number | null | undefined) =>
     seconds == null ? "" : `${name} ≤ ${short(1000 * seconds)} ms`;
   return [`${short(per_s)} requests/s`, time("p50", p50_s), time("p95", p95_s), queued ? `queue ${queued}` : "", broken]
     .filter(Boolean)
@@ -105,7 +105,7 @@ function short(value: number) {
 }
 
 /** "2 replicas · 0.5 GPU on GPU 0, GPU 0 · max 2 each · batch 3.6 of 8". */
-export function deploymentWords(deployment: ServedDeployment) {
+export function deploymentWords(deployment: DeploymentRow) {
   const { wanted, replicas = [], most_each = 0, share = "", batch = 0, batch_limit = 0 } = deployment;
   const serving = servingOf(deployment);
   const places = replicas
@@ -125,7 +125,7 @@ export function deploymentWords(deployment: ServedDeployment) {
 }
 
 /** "GPU 0", "CPU", "CPU (cpu, blocked)". */
-export function placeOfReplica({ devices = {}, fallback = "", blocked = "" }: ServedReplica) {
+export function placeOfReplica({ devices = {}, fallback = "", blocked = "" }: ReplicaRow) {
   const held = Object.entries(devices)
     .filter(([, ids]) => ids.length)
     .map(([name, ids]) => `${plain(name)} ${ids.join(",")}`);

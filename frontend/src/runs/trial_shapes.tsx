@@ -2,7 +2,7 @@
 // against the metric. The best trial is in front; all that are not among the best are one path, however many they are.
 
 import { count, plain } from "../model/words";
-import { isLogarithmic, logTicks, reading, ticks } from "./curves";
+import { axes, reading, rounded, scaleOf, ticks } from "./curves";
 import { paramWords, type Trial } from "./trials";
 
 /** at: the height of a value */
@@ -27,25 +27,6 @@ const MOST_LABELLED = 5; // numbers of a parameter that have a label each, inste
 const BESIDE_LAST = 46; // to the right of the last of several axes, for its labels
 const LINE = 12; // the height of a label
 export const LETTER = 6.5; // its width, about
-
-function rounded(number: number) {
-  return Math.round(number * 10) / 10;
-}
-
-/** Where values are drawn, from `bottom` up to `top`.
- * @param name of a metric */
-function scaleOf(values: number[], bottom: number, top: number, name?: string) {
-  let [low, high] = [Infinity, -Infinity];
-  for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
-  const log = isLogarithmic(low, high, name);
-  const height = log ? Math.log10 : (value: number) => value;
-  const [first, last] = [height(low), height(high)];
-  const at = (value: number) =>
-    rounded(bottom + (last > first ? (height(value) - first) / (last - first) : 0.5) * (top - bottom));
-  const whole = values.every(Number.isInteger);
-  const places = log ? logTicks(low, high) : ticks(low, high).filter((each) => !whole || Number.isInteger(each));
-  return { at, log, levels: places.map((value) => ({ y: at(value), label: reading(value) })) };
-}
 
 /** The paths of lines, the best first: one for the best, some in front, and one for all others. */
 function layers(lines: string[]) {
@@ -236,9 +217,8 @@ export function sparkPath({ points }: Trial) {
     15,
     1,
   );
-  const across = scaleOf([points[0][0], points[points.length - 1][0]], 0, 64);
   const linear = (x: number) => rounded(((x - points[0][0]) / (points[points.length - 1][0] - points[0][0] || 1)) * 64);
-  return across && points.map(([x, value], index) => `${index ? "L" : "M"}${linear(x)} ${down.at(value)}`).join("");
+  return points.map(([x, value], index) => `${index ? "L" : "M"}${linear(x)} ${down.at(value)}`).join("");
 }
 
 // ---- Draws what trial_shapes.js has measured.
@@ -259,19 +239,7 @@ export function drawOverlaid(shape: OverlaidShape, metric: string, colour: numbe
         <span class="quiet">{`over reports, the best in front${shape.log ? ", log scale" : ""}`}</span>
       </figcaption>
       <svg viewBox={`0 0 ${shape.wide} ${TALL}`} role="img" aria-label={shape.words}>
-        {shape.levels.map(({ y, label }) => (
-          <g key={label}>
-            <path d={`M52 ${y}H${shape.wide}`} class="level" />
-            <text x={47} y={y + 4} text-anchor="end">
-              {label}
-            </text>
-          </g>
-        ))}
-        {shape.reports.map(({ x, label }) => (
-          <text key={`at ${label}`} x={x} y={TALL - 5} text-anchor="middle">
-            {label}
-          </text>
-        ))}
+        {axes(shape.levels, shape.reports, MARGIN, shape.wide, TALL)}
         {drawLayers(shape, colour)}
       </svg>
     </figure>
@@ -326,19 +294,7 @@ export function drawScatter(shape: ScatterShape, colour: number) {
         </span>
       </figcaption>
       <svg viewBox={`0 0 ${width} ${height}`} role="img" aria-label={shape.words}>
-        {shape.levels.map(({ y, label }) => (
-          <g key={label}>
-            <path d={`M52 ${y}H${width}`} class="level" />
-            <text x={47} y={y + 4} text-anchor="end">
-              {label}
-            </text>
-          </g>
-        ))}
-        {shape.below.map(({ x, label }) => (
-          <text key={`at ${label}`} x={x} y={height - 5} text-anchor="middle">
-            {label}
-          </text>
-        ))}
+        {axes(shape.levels, shape.below, MARGIN, width, height)}
         <path class={`dots c${colour}`} d={shape.others} />
         <circle class={`curve-end c${colour}`} cx={shape.best.x} cy={shape.best.y} r={3.5} />
         <text class="star" x={shape.best.x} y={shape.best.y - 6} text-anchor="middle">

@@ -91,7 +91,8 @@ function bestFirst(trials: Trial[], mode: string) {
   });
 }
 
-function flat(config: Record<string, any>, prefix: string = ""): Record<string, any> {
+/** With nested names joined: "net/size". */
+export function flat(config: Record<string, any>, prefix: string = ""): Record<string, any> {
   const found: Record<string, any> = {};
   for (const [name, value] of Object.entries(config)) {
     const nested = value && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length;

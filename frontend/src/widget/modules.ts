@@ -4,7 +4,9 @@
 import { cloneElement } from "preact";
 import { Fragment, jsx, jsxs } from "preact/jsx-runtime";
 
-import { button, cell, empty, nameOf, table } from "../components/parts";
+import { button, cell, empty, nameOf, stateCell, table } from "../components/parts";
+import { STYLE } from "../components/style";
+import { draw } from "../components/tree";
 import { PALETTE, colourOf, subjectOf } from "../model/colours";
 import { deviceLabels, laneName } from "../model/devices";
 import { LAST_MINUTE, WHOLE_RUN } from "../model/state";
@@ -35,7 +37,10 @@ export const PARTS = {
   cell,
   empty,
   nameOf,
+  stateCell,
   table,
+  STYLE,
+  draw,
   PALETTE,
   age,
   amount,

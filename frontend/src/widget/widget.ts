@@ -4,7 +4,7 @@ import { shownOf } from "../model/scene";
 import { newState, type State } from "../model/state";
 import type { Snapshot, Source } from "../model/types";
 import { mount } from "./cockpit";
-import { pastOf, runsOf } from "./modules";
+import { PARTS, pastOf, runsOf } from "./modules";
 import { cover, stateOf, takePlaces } from "./places";
 import { watchExperiments } from "./trial_pictures";
 
@@ -78,4 +78,5 @@ function initialize({ model }: { model: Model }) {
   };
 }
 
+export { PARTS };
 export default { initialize, render };

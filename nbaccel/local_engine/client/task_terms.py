@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from nbaccel.handles.option_checks import hides_in
 from nbaccel.handles.options import (
     ActorOptions,
     MethodOptions,
@@ -16,7 +17,6 @@ from nbaccel.handles.options import (
     demand_of_task,
 )
 from nbaccel.handles.remote import ActorClass, ActorMethod, MethodSpec, RemoteFunction
-from nbaccel.handles.runtime_env_checks import hides_in
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.client import submitter
 from nbaccel.local_engine.client.submitter import Environment

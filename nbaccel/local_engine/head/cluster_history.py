@@ -24,9 +24,8 @@ from nbaccel.quantities import UNIT
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import ACTOR_CREATION, TASK, Task, Terms
 from nbaccel.views import observer_lines
-from nbaccel.views.history.book import HistoryBook
+from nbaccel.views.history.book import FIRST_GRAIN_S, HistoryBook, PastRun, lane_of
 from nbaccel.views.history.readings import DeviceLoad
-from nbaccel.views.history.runs import FIRST_GRAIN_S, PastRun, lane_of
 from nbaccel.views.observer_lines import Row
 
 MOST_WAITING = 10_000  # their starts are looked up for an answer

@@ -24,7 +24,7 @@ from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.accelerators.metrics import DeviceReading as DeviceFacts
 from nbaccel.accelerators.report import unoffered
 from nbaccel.local_engine.head.records import ActorEntry, WorkerProcess, entry_of
-from nbaccel.local_engine.head.worker_loads import Load
+from nbaccel.local_engine.head.worker_processes import Load
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.moves import CANCELLED, FAILED, FINISHED, RUNNING, WAITING
 from nbaccel.scheduling.queries import DeviceHolder

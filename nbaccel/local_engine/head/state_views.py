@@ -30,7 +30,7 @@ from nbaccel.local_engine.head.boot import Config
 from nbaccel.local_engine.head.connections import Peer, QuestionError, Send, id_of
 from nbaccel.local_engine.head.records import HeadRecords, entry_of
 from nbaccel.local_engine.head.snapshot_builder import NO_GROWTH, Growing, PidOf, Rows, SnapshotBuilder
-from nbaccel.local_engine.head.worker_loads import Load
+from nbaccel.local_engine.head.worker_processes import Load
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.quantities import UNIT
 from nbaccel.scheduling.explain import HolderFact, TaskExplanation

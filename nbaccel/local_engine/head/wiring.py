@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+import time
+import traceback
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct
+
+from nbaccel import accelerators
+from nbaccel.accelerators.detection import DEADLINE_S
+from nbaccel.leases import Leases
 from nbaccel.local_engine import wire
 from nbaccel.local_engine.head.actors import Actors
 from nbaccel.local_engine.head.authentication import Handshake
@@ -25,34 +32,379 @@ from nbaccel.local_engine.head.connections import (
     MessageReceiver,
     Peer,
     QuestionTable,
+    Together,
 )
-from nbaccel.local_engine.head.decisions import CommandHandlers, Decisions
-from nbaccel.local_engine.head.devices.device_watch import ForeignMemory, IdleHolds
-from nbaccel.local_engine.head.devices.device_wiring import DeviceWiring
+from nbaccel.local_engine.head.decisions import CommandHandlers, Decisions, Notify
+from nbaccel.local_engine.head.devices.device_watch import (
+    PATIENCE_S,
+    DeviceInspections,
+    DeviceWatch,
+    ForeignMemory,
+    IdleHolds,
+    Recorded,
+)
+from nbaccel.local_engine.head.devices.node_devices import Key, Nodes, NodeSetup
+from nbaccel.local_engine.head.devices.task_devices import DeviceLeases, Leftovers, TaskEnvironments
+from nbaccel.local_engine.head.direct_calls import DirectCalls
 from nbaccel.local_engine.head.groups import GroupAnswers, Groups
 from nbaccel.local_engine.head.idle_compaction import IdleCompaction
 from nbaccel.local_engine.head.objects import delivery, ledger, lineage
 from nbaccel.local_engine.head.objects import requests as object_requests
 from nbaccel.local_engine.head.objects.page_keeper import MachineMemory
 from nbaccel.local_engine.head.objects.requests import GarbageRounds
-from nbaccel.local_engine.head.objects.store import Store
+from nbaccel.local_engine.head.objects.store import DelayedSends, Store
 from nbaccel.local_engine.head.objects.tables import NOTHING_FREED, Freed, ObjectContext, ObjectTables
 from nbaccel.local_engine.head.outcomes import UnreadErrors
 from nbaccel.local_engine.head.outputs import BlockedPrints, Outputs, TaskLogs, WorkerLogs, answer_stack
-from nbaccel.local_engine.head.poll import Notes, Poll, RetryUntilSuccess
+from nbaccel.local_engine.head.poll import LoopTimers, Note, Notes, Poll, RetryUntilSuccess
 from nbaccel.local_engine.head.records import Environments, HeadRecords, Job, Jobs, WorkerProcess, entry_of
-from nbaccel.local_engine.head.side_process import SideProcesses, Zygotes
+from nbaccel.local_engine.head.side_process import Helpers, SideProcesses, Zygotes
 from nbaccel.local_engine.head.state_views import StateViews
+from nbaccel.local_engine.head.tasks.flow import Sending, TaskFlow, WorkerSetup
 from nbaccel.local_engine.head.tasks.submissions import Arguments
-from nbaccel.local_engine.head.tasks.task_wiring import Around, TaskWiring
-from nbaccel.local_engine.head.watchers import Observers, Watchers
-from nbaccel.local_engine.head.worker_loads import WorkerLoads
-from nbaccel.local_engine.head.worker_processes import OrphanedWork, SpoiledWorkers, WorkerProcesses
+from nbaccel.local_engine.head.watchers import Notifier, Observers, Watchers
+from nbaccel.local_engine.head.worker_processes import OrphanedWork, SpoiledWorkers, WorkerLoads, WorkerProcesses
+from nbaccel.local_engine.side_processes import prober
 from nbaccel.local_engine.wire import driver_questions as asks
+from nbaccel.local_engine.wire import failures
 from nbaccel.scheduling import commands as do
-from nbaccel.scheduling.events import JobEnded, SparesOutdated
+from nbaccel.scheduling.commands import Command
+from nbaccel.scheduling.events import (
+    DeviceChanged,
+    JobEnded,
+    NodeFailed,
+    NodeKept,
+    SparesOutdated,
+    TaskReturn,
+    TasksGivenBack,
+    TasksReturned,
+)
 from nbaccel.scheduling.scheduler import Scheduler
+from nbaccel.scheduling.terms import Task, TaskKind
 from nbaccel.views import observer_lines
+
+if TYPE_CHECKING:
+    from nbaccel.local_engine.head.records import TaskEntry
+    from nbaccel.local_engine.head.tasks.flow import Conclusions
+
+
+def _patience_s() -> float:
+    """How long one measurement may take: longer where the user says that the drivers need longer to be found."""
+    try:
+        return PATIENCE_S * accelerators.usual_deadline_s(accelerators.RealMachine().environ) / DEADLINE_S
+    except ValueError:
+        return PATIENCE_S  # the head will not begin
+
+
+class DeviceWiring:
+    """Nodes, looks, watch, leases and setup of one head."""
+
+    def __init__(
+        self,
+        timers: LoopTimers,
+        helpers: Helpers,
+        config: Config,
+        notify: Notify,
+        notifier: Notifier,
+        note: Note,
+        *,
+        known: Callable[[], None],
+        refuse: Callable[[str], None],
+        warn: Callable[[str, str], None],
+        is_stopping: Callable[[], bool],
+        measured: Recorded,
+    ) -> None:
+        self._notify = notify
+        self._notifier = notifier
+        self._on_known = known
+        self.nodes = Nodes(notify)
+        self.prober = helpers.make("prober", "", decode=prober.decode_report, on_report=self._reported)
+        self.prober.on_restart = self._prober_died
+        self.looks = DeviceInspections(
+            timers,
+            self.prober,
+            learned=lambda devices, metrics: self.watch.seen(devices, metrics),
+            is_stopping=is_stopping,
+            patience_s=_patience_s(),
+        )
+        held = Leases(title=config.title or "nbaccel", owner_pid=config.owner_pid)
+        self.device_leases = DeviceLeases(timers, self.nodes, held, notify, notifier, note, offer=self.offer)
+        self.watch = DeviceWatch(
+            timers,
+            self.nodes,
+            self.prober,
+            notifier,
+            note,
+            look=self.looks.look,
+            look_at_leases=self.look_at_leases,
+            offer=self.offer,
+            recorded=measured,
+        )
+        self.setup = NodeSetup(
+            timers,
+            self.nodes,
+            self.prober,
+            config.options,
+            note,
+            arena_bytes=config.arena_bytes,
+            known=self._known,
+            refuse=refuse,
+            warn=warn,
+        )
+
+    def offer(self, key: Key) -> None:
+        """Tell the scheduler how much of a real device is available, and why the rest is not."""
+        node_id, resource, index = key
+        device = self.nodes.device(node_id, resource, index)
+        lost = self.watch.lost.get(device.lease_key)
+        if lost is not None:
+            self._notify(DeviceChanged(node_id, resource, index, 0, f"lost: {lost}", True))
+            return
+        free, reason = self.device_leases.left(device)
+        self._notify(DeviceChanged(node_id, resource, index, free, reason))
+
+    def look_at_leases(self) -> None:
+        """Check again what other heads hold of this machine's devices."""
+        self.device_leases.begin(self.nodes.node_id)
+
+    def _known(self) -> None:
+        self.look_at_leases()
+        self._on_known()
+        if self.watch.wanted:
+            self.watch.begin()
+
+    # ---- messages of the prober
+
+    def _reported(self, report: Any) -> None:
+        if type(report) is prober.Measured:
+            self.watch.measured(report)
+        elif type(report) is prober.Inspected:
+            self.looks.came(report)
+        else:
+            self.setup.found(report)
+            self._notifier.changed()
+
+    def _prober_died(self) -> None:
+        """Tell the new prober what to do."""
+        if self.nodes.detection is not None:
+            self.watch.prober_died()
+        else:
+            self.setup.prober_died()
+
+
+class FailedCommands:
+    """Turns a failed order into the event that the scheduler expects."""
+
+    def __init__(
+        self,
+        workers: WorkerProcesses,
+        actors: Actors,
+        conclusions: Conclusions,
+        notify: Notify,
+        retry_until_success: RetryUntilSuccess,
+        note: Note,
+        *,
+        act: Callable[[do.Command], None],
+        forget: Callable[[do.SendTasks], None],
+    ) -> None:
+        self._actors = actors
+        self._conclusions = conclusions
+        self._notify = notify
+        self._retry = retry_until_success
+        self._note = note
+        self._act = act  # carries out a command; may raise an error
+        self._forget = forget  # drops a task that waits for its arguments before it is sent
+        self._answers: dict[type, Callable[[Any, str], None]] = {
+            do.SendTasks: self._not_sent,
+            do.StartWorker: lambda c, why: workers.cannot_start(c.worker_id, f"could not be started: {why}"),
+            do.StopWorker: lambda c, why: workers.kill(c.worker_id, c.why),
+            do.FinishTasks: self._not_concluded,
+            do.FailTask: self._not_concluded,
+            do.RecallTasks: lambda c, why: notify(TasksGivenBack(c.worker_id, [])),
+            do.ReleaseDevices: self._once_more,
+            do.ActorChanged: self._once_more,
+            do.GroupChanged: self._once_more,
+            do.WakeAt: self._once_more,
+            do.RequestNode: lambda c, why: notify(NodeFailed(c.launch, f"the head could not get it: {why}")),
+            do.ReleaseNode: lambda c, why: notify(NodeKept(c.node_id, f"the head could not remove it: {why}")),
+        }
+
+    def answer(self, command: do.Command, error: Exception) -> None:
+        """Answer a failed order; called where the exception is caught."""
+        answer = self._answers.get(type(command))
+        if answer is not None:
+            self._retry(lambda: answer(command, _in_words(error)))
+        self._note(f"an order failed: {type(command).__name__}:\n{traceback.format_exc()}")
+
+    def _once_more(self, command: do.Command, why: str) -> None:
+        self._act(command)
+
+    def _not_sent(self, command: do.SendTasks, why: str) -> None:
+        """Answer an order that failed: the worker has not got the tasks, because sending them is the last step."""
+        for one in command.each():
+            self._one_not_sent(one, why)
+
+    def _one_not_sent(self, command: do.SendTasks, why: str) -> None:
+        task = command.task
+        self._forget(command)
+        if task.kind is TaskKind.TASK and not command.first:
+            self._notify(TasksGivenBack(command.worker_id, [task.task_id]))
+            return
+        entry = entry_of(task)
+        value = _failed(task, f"{task.name} could not be started, because the head failed to send it: {why}")
+        entry.results = [wire.ReturnValue(value)] * max(entry.terms.returns, 1)
+        self._has_failed(entry, f"the head failed to send it: {why}")
+        if task.kind is TaskKind.ACTOR_CREATION:
+            self._actors.creation_failed(entry, value)
+        retire = f"the head failed to send it {task.name}"
+        self._notify(TasksReturned(command.worker_id, [TaskReturn(task.task_id, failed=True, retire=retire)]))
+
+    def _not_concluded(self, command: do.FinishTasks | do.FailTask, why: str) -> None:
+        """Write the results again from where writing stopped; a result that cannot be written becomes an error."""
+        for one in command.each() if type(command) is do.FinishTasks else [command]:
+            self._one_not_concluded(one, why)
+
+    def _one_not_concluded(self, command: do.FinishTasks | do.FailTask, why: str) -> None:
+        try:
+            self._act(command)
+        except Exception:
+            task = command.tasks[0] if isinstance(command, do.FinishTasks) else command.task
+            entry = entry_of(task)
+            said = f"{command.message} " if type(command) is do.FailTask else ""
+            value = _failed(task, f"{said}The head failed to write the result of {task.name}: {why}")
+            self._has_failed(entry, f"the head failed to write its result: {why}")
+            self._conclusions.conclude(task, entry, [wire.ReturnValue(value)] * max(entry.terms.returns, 1))
+
+    def _has_failed(self, entry: TaskEntry, note: str) -> None:
+        entry.failed, entry.note = True, note
+        entry.error_type = entry.error_type or "WORKER_DIED"
+        entry.finished_at = time.time()
+
+
+def _failed(task: Task, message: str) -> wire.Value:
+    advice = "`nbaccel doctor` shows the head's notes. Please report it."
+    return failures.failed("RaySystemError", f"{message}. {advice}", task_id=task.task_id.hex())
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+class Around(Struct, frozen=True, kw_only=True):
+    """What the head has beside the tasks' room, as far as tasks need it."""
+
+    timers: LoopTimers
+    config: Config
+    connections: Connections
+    records: HeadRecords
+    notify: Notify
+    retry_until_success: RetryUntilSuccess
+    note: Note
+    notifier: Notifier
+    objects: ObjectContext
+    store: Store
+    arguments: Arguments
+    actors: Actors
+    devices: DeviceWiring
+    workers: WorkerProcesses
+    unread_errors: UnreadErrors
+    of_node: Mapping[bytes, dict[str, str]]
+    zygote_for: Callable[[str, str], str]
+    act: Callable[[Command], None]
+    history: ClusterHistory
+
+
+class TaskWiring:
+    """Everything that one head has for tasks. Each part is given those that are made before it."""
+
+    def __init__(self, around: Around) -> None:
+        devices, config, notifier = around.devices, around.config, around.notifier
+        self.leftovers = Leftovers(
+            devices.nodes, devices.looks.look, around.records.scheduler, notifier, config.leak_threshold
+        )
+        self.flow = TaskFlow(
+            around.records,
+            around.objects,
+            around.arguments,
+            around.actors,
+            around.unread_errors,
+            self.leftovers,
+            around.connections.send,
+            around.notify,
+            around.note,
+            endings=around.workers.endings,
+            zygote_for=around.zygote_for,
+            after_failure=devices.watch.after_failure,
+            changed=notifier.changed,
+            ended=around.history.ended,
+            is_shared=config.shared,
+            timers=around.timers,
+        )
+        self.failed_commands = FailedCommands(
+            around.workers,
+            around.actors,
+            self.flow.conclusions,
+            around.notify,
+            around.retry_until_success,
+            around.note,
+            act=around.act,
+            forget=lambda command: self.sending.held.forget(command),
+        )
+        self.sending = self._sending(around)
+        self.flow.conclusions.answer = self.failed_commands.answer
+        self._notify_worker = around.workers.notify
+        self.direct_calls = self._direct_calls(around)
+
+    def together(self) -> dict[str, dict[type, Together]]:
+        """Of each role the messages that are handled together: how many of them, and by what."""
+        return self.flow.together()
+
+    def acts(self) -> dict[type, Callable[[Any], None]]:
+        """The scheduler's orders about tasks, with what carries them out."""
+        return {
+            do.SendTasks: self.sending.send,
+            do.FinishTasks: self.flow.conclusions.finish,
+            do.FailTask: self.flow.conclusions.fail,
+            do.RecallTasks: lambda c: self._notify_worker(c.worker_id, wire.Recall()),
+            do.InterruptTask: lambda c: self._notify_worker(c.worker_id, wire.Interrupt(c.task_id)),
+        }
+
+    def _direct_calls(self, around: Around) -> DirectCalls:
+        return DirectCalls(
+            around.records,
+            around.arguments,
+            around.unread_errors,
+            around.connections.send,
+            around.notify,
+            around.history,
+        )
+
+    def _sending(self, around: Around) -> Sending:
+        config, records, devices, send = around.config, around.records, around.devices, around.connections.send
+        jobs, environments, processes, answer = (
+            records.jobs,
+            records.environments,
+            records.workers,
+            self.failed_commands.answer,
+        )
+        store, hide = around.store, bool(config.options.get("hide_unassigned"))
+        return Sending(
+            records.scheduler,
+            processes,
+            WorkerSetup(config, jobs, environments, send, around.of_node),
+            self.flow.functions,
+            around.objects,
+            around.actors,
+            device_leases=devices.device_leases,
+            leftovers=self.leftovers,
+            devices=TaskEnvironments(devices.nodes, environments, jobs, records.groups, around.notifier, hide=hide),
+            send=send,
+            notify=around.notify,
+            answer=answer,
+            hold=lambda transmit: DelayedSends(
+                around.timers, records.objects, store.when_here, processes, transmit=transmit, answer=answer
+            ),
+        )
 
 
 class HeadLife(Protocol):

@@ -56,7 +56,7 @@ class Report(msgspec.Struct, array_like=True):
 
 # Modules of nbaccel's own that workers with a preloaded library are likely to need. Each process of a training run
 # would import these by itself: with them here, a gang of two begins in less than half the time.
-_COMPANIONS = {"torch": "nbaccel.train.torch.torch_trainer"}
+_COMPANIONS = {"torch": "nbaccel.train.torch.config"}
 
 
 # What tasks use of `nbaccel` itself, whose names are imported on their first use: no worker waits for it.
@@ -64,7 +64,7 @@ _OF_TASKS = ("nbaccel.api", "nbaccel.runtime_context", "nbaccel.handles.remote")
 
 
 # What only some tasks need: imported when no order has come for a while.
-_OF_SOME_TASKS = ["concurrent.futures.thread", "asyncio", "nbaccel.local_engine.worker.group_loop"]
+_OF_SOME_TASKS = ["concurrent.futures.thread", "asyncio", "nbaccel.local_engine.worker.actor_host"]
 _IDLE_MS = 300
 
 

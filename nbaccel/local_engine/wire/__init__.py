@@ -3,17 +3,12 @@
 `messages` has all messages and their framing; users of this room write `wire.Submit(...)`.
 """
 
-from nbaccel.local_engine.wire.message_fields import (
+from nbaccel.local_engine.wire.messages import (
+    DECODED,
     FAILED,
     MOST_DESCRIPTORS,
     OK,
     RAISED,
-    Message,
-    ReturnValue,
-    Value,
-)
-from nbaccel.local_engine.wire.messages import (
-    DECODED,
     UNREAD,
     VERSION,
     AddRef,
@@ -44,6 +39,10 @@ from nbaccel.local_engine.wire.messages import (
     Interrupt,
     Item,
     KillActor,
+    Lines,
+    LogsDrained,
+    Message,
+    NoticeMessage,
     ObjectReady,
     ObjectValue,
     ObjectValues,
@@ -55,9 +54,11 @@ from nbaccel.local_engine.wire.messages import (
     Recall,
     Refused,
     ReleasesCode,
+    ReturnValue,
     RunTask,
     RunTasks,
     Setup,
+    SnapshotMessage,
     StreamEnd,
     StreamItem,
     StreamItems,
@@ -68,9 +69,11 @@ from nbaccel.local_engine.wire.messages import (
     Trim,
     Unblocked,
     Unmapped,
+    Value,
     ValuesRequested,
     Want,
     WantReady,
+    Watch,
     Welcome,
     WorkerHello,
     decoder,
@@ -79,7 +82,6 @@ from nbaccel.local_engine.wire.messages import (
     pack,
     unpack,
 )
-from nbaccel.local_engine.wire.news_messages import Lines, LogsDrained, NoticeMessage, SnapshotMessage, Watch
 from nbaccel.scheduling.terms import DYNAMIC, STREAMING
 
 decode_to_head: Decode

@@ -17,10 +17,31 @@ from typing import Any
 
 import msgspec
 
-from nbaccel.local_engine.wire.message_fields import Message, ReturnValue, Value
-from nbaccel.local_engine.wire.news_messages import Lines, LogsDrained, NoticeMessage, SnapshotMessage, Watch
-from nbaccel.local_engine.wire.plain_values import plain
 from nbaccel.scheduling.terms import Terms
+
+OK, RAISED, FAILED = 0, 1, 2  # a value, a pickled RayTaskError, a SystemFailure (msgpack)
+MOST_DESCRIPTORS = 16  # that one write passes, and one read takes; what is beyond that would be lost
+
+
+class Message(msgspec.Struct, array_like=True, tag=True, gc=False):
+    """Base of everything on the wire."""
+
+
+class Value(msgspec.Struct, array_like=True, gc=False):
+    """An object's value: inline bytes, or a place in the arena."""
+
+    status: int = OK
+    data: bytes | None = None
+    offset: int = 0
+    size: int = 0
+
+
+class ReturnValue(msgspec.Struct, array_like=True, gc=False):
+    """One return value and the refs inside it."""
+
+    value: Value
+    refs: list[bytes] = []
+
 
 VERSION = 10
 UNREAD = "unread error"  # the kind of a Notice
@@ -439,6 +460,47 @@ class Connected(Message):
     socket: int  # the descriptor's inode: of several that come, and of which some may be lost, it is this one
 
 
+class Lines(Message):
+    """Output of a worker: whole lines of one stream."""
+
+    name: str
+    pid: int
+    stream: int  # 1 stdout, 2 stderr
+    text: bytes
+    cell: str = ""
+    parent: bytes = b""
+    job: int = 0
+    task_id: bytes = b""
+
+
+class NoticeMessage(Message, tag="Notice"):
+    """One line for the user: an infeasible demand, a deadlock, an alert."""
+
+    kind: str
+    message: str
+    cell: str = ""
+    parent: bytes = b""
+    task_id: bytes = b""
+
+
+class SnapshotMessage(Message, tag="Snapshot"):
+    """A snapshot, msgpack."""
+
+    body: bytes
+
+
+class LogsDrained(Message):
+    """Everything that this job's workers printed has been sent."""
+
+
+class Watch(Message):
+    """Send snapshots from now on (or stop)."""
+
+    on: bool
+    metrics: bool = True
+    rows: int = 0  # wanted rows of tasks in each state (running, waiting, ended); 0: the head decides
+
+
 ToHead = (
     Hello | WorkerHello | DefineFunction | DefineTemplate | Submit | Put | Allocate | GiveUp | Want | WantReady |
     AddRef | DropRef | ValuesRequested
@@ -454,6 +516,16 @@ ToClient = (
 # On a connection between a driver and its actor: calls that do not go through the head.
 ToCallee = DefineTemplate | DirectSubmit
 ToCaller = DirectReply
+
+
+def plain(value: Any) -> Any:
+    """Of numpy's kind, or of a subclass of str. Raises TypeError for anything else."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if type(value).__module__ == "numpy" and hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{value!r} of type {type(value).__name__} cannot be sent to the head")
+
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=plain)
 encode_body = _encoder.encode

@@ -588,9 +588,9 @@ def _add_hint(error: BaseException, *, holds_gpu: bool, is_worker: bool) -> None
 
         hint = visibility.hint(error)
     if type(error) is KeyError and error.args and error.args[0] not in os.environ:
-        from nbaccel.accelerators import missing_variable  # a program for another make of GPUs reads its variable
+        from nbaccel.accelerators.table import hint_at_missing  # a program for another make of GPUs reads its variable
 
-        hint = missing_variable.hint(error.args[0], os.environ)
+        hint = hint_at_missing(error.args[0], os.environ)
         if not hint and is_worker and _was_raised_by_environ(error):
             hint = (
                 f"{error.args[0]} is not set in this worker. A task, or an actor when it is created, has what the "

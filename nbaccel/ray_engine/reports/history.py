@@ -19,9 +19,8 @@ from nbaccel.ray_engine.reports.snapshots import Snapshots
 from nbaccel.ray_engine.session import internals
 from nbaccel.ray_engine.submission.submissions import Submissions
 from nbaccel.views.history.answers import PrintedText, TaskLogAnswer, fitted, printed, shortened
-from nbaccel.views.history.book import HistoryBook
+from nbaccel.views.history.book import HistoryBook, PastRun, lane_of
 from nbaccel.views.history.readings import DeviceLoad
-from nbaccel.views.history.runs import PastRun, lane_of
 from nbaccel.views.observer_lines import (
     Question,
     ReadAccounting,

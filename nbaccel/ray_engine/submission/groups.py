@@ -35,8 +35,7 @@ from nbaccel.ray_engine.reports.planning import AutoscalerFacts, Labels
 from nbaccel.ray_engine.session import RaySession
 from nbaccel.ray_engine.submission import options_for_ray
 from nbaccel.ray_engine.submission.errors import translated
-from nbaccel.ray_engine.submission.exports import Exporter
-from nbaccel.ray_engine.submission.handle_maker import HandleMaker
+from nbaccel.ray_engine.submission.exports import Exporter, HandleMaker
 from nbaccel.ray_engine.submission.options_for_ray import Choices, group_of, quantities, rays_group
 from nbaccel.ray_engine.submission.shipping import Shipping
 from nbaccel.views import sinks

@@ -22,7 +22,7 @@ from nbaccel.ray_engine.rays import RaysActor, RaysRef, RaysResult, RaysStream, 
 from nbaccel.ray_engine.session import RaySession, internals
 from nbaccel.ray_engine.submission import errors
 from nbaccel.ray_engine.submission.errors import translate, translated
-from nbaccel.ray_engine.submission.handle_maker import HandleMaker
+from nbaccel.ray_engine.submission.exports import HandleMaker
 from nbaccel.ray_engine.submission.options_for_ray import RayChoice, quantities
 from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nbaccel import elsewhere, hints
 
 if TYPE_CHECKING:
-    from nbaccel.train.torch.config import TorchConfig
-    from nbaccel.train.torch.torch_trainer import TorchTrainer
+    from nbaccel.train.torch.config import TorchConfig, TorchTrainer
     from nbaccel.train.torch.train_loop_utils import (
         enable_reproducibility,
         get_device,
@@ -32,18 +31,15 @@ __all__ = [
 
 _HOMES = {
     "TorchConfig": "config",
-    "TorchTrainer": "torch_trainer",
+    "TorchTrainer": "config",
     "enable_reproducibility": "train_loop_utils",
     "get_device": "train_loop_utils",
     "get_devices": "train_loop_utils",
     "prepare_data_loader": "train_loop_utils",
     "prepare_model": "train_loop_utils",
 }
-_PRECISION = "use torch.amp, or Accelerate, as Ray Train says as well."
+_GONE = ("accelerate", "backward", "prepare_optimizer")
 _ELSEWHERE = {
-    "accelerate": _PRECISION,
-    "backward": _PRECISION,
-    "prepare_optimizer": _PRECISION,
     "TorchCheckpoint": "Checkpoint.save(model.state_dict()) keeps a state, and checkpoint.load() gives it back.",
     "TorchftConfig": "a gang starts again as a whole: FailureConfig(max_failures=...).",
 }
@@ -59,9 +55,20 @@ def __getattr__(name: str) -> Any:
             if error.name != "torch":
                 raise
             return _raising(error)
+    if name in _GONE:
+        return globals().setdefault(name, _gone(name))
     if name in _ELSEWHERE:
         return globals().setdefault(name, elsewhere.refusing(__name__, name, _ELSEWHERE[name]))
     raise elsewhere.no_attribute(__name__, name)
+
+
+def _gone(name: str) -> Any:
+    """A function that raises what Ray Train's raises."""
+
+    def is_gone(*args: Any, **kwargs: Any) -> Any:
+        raise DeprecationWarning(f"train.torch.{name} is not here: use torch.amp, or Accelerate, as Ray says.")
+
+    return is_gone
 
 
 def _raising(error: ModuleNotFoundError) -> Any:

@@ -15,12 +15,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import nbaccel
 from nbaccel.proc import LOOPBACK
 from nbaccel.train import session
-from nbaccel.train.backend import Backend, BackendConfig
+from nbaccel.train.configs import Backend, BackendConfig
+from nbaccel.train.data_parallel_trainer import DataParallelTrainer, TrainerKeywords, TrainLoop
 from nbaccel.train.ranks import Seat
 
 _JOIN_S = 60.0
@@ -104,7 +105,7 @@ def _join(torch: Any, here: session.Session, choice: WorkerDevices, backend: str
     if seat.rank == 0:
         here.connected(chosen)
     if seat.rank == 0 and choice.note and backend is None:
-        here.say(choice.note)
+        here.notify(choice.note)
     _set_variables(here, choice, host, port)
     _prepare_backend(chosen)
     own = reach_meeting_point(torch, seat, host, port, patience)
@@ -372,3 +373,34 @@ def _without(torch: Any, seat: Seat, resource: str, family: Family, kind: str) -
         "gloo",
         f"The {resource}s of this run are {kind}, so it computes on the CPU and the ranks are connected by gloo.",
     )
+
+
+# ---- TorchTrainer
+
+
+class TorchTrainer(DataParallelTrainer):
+    """Run a PyTorch training function in all workers of a gang, with a process group that is ready when it begins.
+
+    The options are those of DataParallelTrainer, and `torch_config`: how the ranks are connected.
+
+    >>> def train_func():
+    ...     import torch
+    ...     model = train.torch.prepare_model(torch.nn.Linear(4, 1))
+    ...     train.report({"out": tuple(model(torch.ones(2, 4)).shape)[0]})
+    >>> TorchTrainer(train_func, scaling_config=train.ScalingConfig(num_workers=2)).fit().metrics
+    {'out': 2}
+    """
+
+    def __init__(
+        self,
+        train_loop_per_worker: TrainLoop,
+        *,
+        torch_config: TorchConfig | None = None,
+        **options: Unpack[TrainerKeywords],
+    ) -> None:
+        if torch_config is not None and not isinstance(torch_config, TorchConfig):
+            raise ValueError(
+                f"torch_config takes nbaccel.train.torch.TorchConfig, not {type(torch_config).__module__}."
+                f"{type(torch_config).__name__}."
+            )
+        super().__init__(train_loop_per_worker, backend_config=torch_config or TorchConfig(), **options)

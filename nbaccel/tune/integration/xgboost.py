@@ -7,7 +7,7 @@ import shutil
 from typing import Any
 
 from nbaccel.train.checkpoint import Checkpoint, new_folder
-from nbaccel.tune.integration.reporting import Metrics, PostProcess, chosen, send
+from nbaccel.tune.integration import Metrics, PostProcess, chosen, send
 
 try:
     from xgboost.callback import TrainingCallback

@@ -5,13 +5,141 @@ A trial's folder has params.json, result.json and progress.csv in any case, so t
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from json import dumps  # `json` itself is a module of Ray's below this one
 from typing import Any
 
 from nbaccel import elsewhere
-from nbaccel.tune.logger.logger import CSVLoggerCallback, JsonLoggerCallback, LoggerCallback, pretty_print
-from nbaccel.tune.logger.tensorboardx import TBXLoggerCallback
+from nbaccel.tune import comparing
+from nbaccel.tune.callback import Callback
 
 __all__ = ["CSVLoggerCallback", "JsonLoggerCallback", "LoggerCallback", "TBXLoggerCallback", "pretty_print"]
+
+
+class LoggerCallback(Callback):
+    """The base of loggers: override log_trial_result(), and what else is needed.
+
+    >>> class Prints(LoggerCallback):
+    ...     def log_trial_result(self, iteration, trial, result):
+    ...         print(trial, result["training_iteration"], result["loss"])
+    """
+
+    def log_trial_start(self, trial: Any) -> None:
+        """A trial begins."""
+
+    def log_trial_restore(self, trial: Any) -> None:
+        """A trial goes on from a checkpoint."""
+
+    def log_trial_save(self, trial: Any) -> None:
+        """A checkpoint of a trial is stored."""
+
+    def log_trial_result(self, iteration: int, trial: Any, result: dict[str, Any]) -> None:
+        """A trial has reported."""
+
+    def log_trial_end(self, trial: Any, failed: bool = False) -> None:
+        """A trial has ended."""
+
+    def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self.log_trial_start(trial)
+
+    def on_trial_restore(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self.log_trial_restore(trial)
+
+    def on_trial_save(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self.log_trial_save(trial)
+
+    def on_trial_result(
+        self, iteration: int, trials: list[Any], trial: Any, result: dict[str, Any], **info: Any
+    ) -> None:
+        self.log_trial_result(iteration, trial, result)
+
+    def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self.log_trial_end(trial, failed=False)
+
+    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
+        self.log_trial_end(trial, failed=True)
+
+
+class JsonLoggerCallback(LoggerCallback):
+    """Each trial's folder has params.json and result.json; a subclass may do more."""
+
+
+class CSVLoggerCallback(LoggerCallback):
+    """Each trial's folder has progress.csv; a subclass may do more."""
+
+
+def pretty_print(result: Mapping[str, Any], exclude: Any = None) -> str:
+    """A result as text, a name in a line, without the config and what is None."""
+    left_out = {"config", *(exclude or ())}
+    kept = {name: value for name, value in result.items() if value is not None and name not in left_out}
+    return "".join(f"{name}: {dumps(value, default=str)}\n" for name, value in sorted(kept.items()))
+
+
+# ---- files of TensorBoard
+
+
+_FACTS = {"config", "pid", "timestamp", "time_total_s", "training_iteration", "done"}
+_MOST = 1_000  # values of a histogram's list
+
+
+class TBXLoggerCallback(LoggerCallback):
+    """Write events for TensorBoard into each trial's folder: `tensorboard --logdir <the experiment>`.
+
+    Raises ImportError if neither tensorboardX nor tensorboard is installed.
+    """
+
+    def __init__(self) -> None:
+        self._writer_class = _writer_class()
+        self._writers: dict[str, Any] = {}
+
+    def log_trial_result(self, iteration: int, trial: Any, result: dict[str, Any]) -> None:
+        """Write the numbers of a result, at its timesteps or its iteration."""
+        step = result.get("timesteps_total") or result["training_iteration"]
+        writer = self._writer(trial)
+        for name, value in comparing.flat({k: v for k, v in result.items() if k not in _FACTS}).items():
+            if isinstance(value, (int, float)) and math.isfinite(value):
+                writer.add_scalar(f"ray/tune/{name}", value, global_step=step)
+            elif isinstance(value, list) and 0 < len(value) <= _MOST and all(map(_is_finite, value)):
+                writer.add_histogram(f"ray/tune/{name}", value, global_step=step)
+        writer.flush()
+
+    def log_trial_end(self, trial: Any, failed: bool = False) -> None:
+        """Write the parameters with the last metrics, and close the file."""
+        writer = self._writers.pop(trial.trial_id, None)
+        if writer is None:
+            return
+        params = {name: value if isinstance(value, (bool, int, float, str)) else str(value)
+                  for name, value in trial.evaluated_params.items()}  # fmt: skip
+        metrics = {f"ray/tune/{name}": value for name, value in comparing.flat(trial.last).items()
+                   if isinstance(value, (int, float)) and name not in _FACTS}  # fmt: skip
+        if params:
+            writer.add_hparams(params, metrics)
+        writer.close()
+
+    def _writer(self, trial: Any) -> Any:
+        if trial.trial_id not in self._writers:
+            self._writers[trial.trial_id] = self._writer_class(trial.local_path, flush_secs=30)
+        return self._writers[trial.trial_id]
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _writer_class() -> Any:
+    try:
+        from tensorboardX import SummaryWriter  # type: ignore[import-not-found]
+    except ImportError:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise ImportError(
+                "TBXLoggerCallback needs tensorboardX: pip install tensorboardX. (result.json and progress.csv are in "
+                "each trial's folder without it.)"
+            ) from None
+    return SummaryWriter
+
 
 _CALL_IT = "call it in the trainable, which has the config and the metrics: {0}. Or derive a class from LoggerCallback."
 _ELSEWHERE = {

@@ -6,9 +6,12 @@ from typing import Any
 
 from nbaccel import elsewhere
 from nbaccel.tune.plain_numbers import known_arguments
-from nbaccel.tune.schedulers.async_hyperband import ASHAScheduler, AsyncHyperBandScheduler
-from nbaccel.tune.schedulers.hyperband import HyperBandScheduler
-from nbaccel.tune.schedulers.median_stopping_rule import MedianStoppingRule
+from nbaccel.tune.schedulers.hyperband import (
+    ASHAScheduler,
+    AsyncHyperBandScheduler,
+    HyperBandScheduler,
+    MedianStoppingRule,
+)
 from nbaccel.tune.schedulers.pbt import PopulationBasedTraining, PopulationBasedTrainingReplay
 from nbaccel.tune.schedulers.trial_scheduler import FIFOScheduler, TrialScheduler
 

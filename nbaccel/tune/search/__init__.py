@@ -6,8 +6,8 @@ from typing import Any
 
 from nbaccel import elsewhere
 from nbaccel.tune.plain_numbers import known_arguments
-from nbaccel.tune.search.basic_variant import BasicVariantGenerator
 from nbaccel.tune.search.searcher import ConcurrencyLimiter, Repeater, Searcher
+from nbaccel.tune.search.variant_generator import BasicVariantGenerator
 
 __all__ = ["BasicVariantGenerator", "ConcurrencyLimiter", "Repeater", "Searcher", "create_searcher"]
 

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbaccel.train.saying import say
 from nbaccel.tune.schedulers.trial_scheduler import nested
 from nbaccel.tune.search import variant_generator
-from nbaccel.tune.search.basic_variant import has_nested_grids, with_point
-from nbaccel.tune.search.sample import Categorical, Domain, Float, Integer
+from nbaccel.tune.search.sample import Categorical, Domain, Float, Integer, LogUniform, Uniform
 from nbaccel.tune.search.searcher import Searcher
+from nbaccel.tune.search.variant_generator import has_nested_grids, with_point
 from nbaccel.tune.trial import Trial, TrialState
+from nbaccel.views.sinks import notify
 
 
 class OptunaSearch(Searcher):
@@ -308,10 +308,12 @@ class StudySpace:
 
     def _translated(self, name: str, domain: Domain) -> Any:
         kinds = self._optuna.distributions
+        if type(getattr(domain, "inner", domain.get_sampler())) not in (Uniform, LogUniform):
+            return None
         if isinstance(domain, Float) and not (domain.log and domain.q):
             return kinds.FloatDistribution(domain.lower, domain.upper, log=domain.log, step=domain.q)
         if isinstance(domain, Integer):
-            step = int(domain.q or 1)
+            step = domain.step
             if domain.log and step != 1:
                 return None
             return kinds.IntDistribution(domain.first * step, domain.last * step, log=domain.log, step=step)
@@ -409,7 +411,7 @@ class StudySource:
         self._refuse_two_spaces(space)
         if made == 0 and self._space.stays_random:
             names = ", ".join(self._space.stays_random)
-            say("tune", f"Optuna does not choose {names}: it has no distribution for them, and they stay random.")
+            notify("tune", f"Optuna does not choose {names}: it has no distribution for them, and they stay random.")
         self.study = self._opened(name, modes)
         self._known = {each.user_attrs.get(_OURS): each for each in self.study.trials}
         search.study = self.study

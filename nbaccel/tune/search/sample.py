@@ -16,26 +16,109 @@ Only the standard library's random numbers are needed. A domain's repr is the ca
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from nbaccel.tune.plain_numbers import plain_number
 
 _LISTED = 6  # values that a repr shows
 
 
+# ---- how a value is drawn from a domain; a search of one's own reads it from domain.get_sampler(), as with Ray
+
+
+class Sampler:
+    """How values are drawn. One of your own overrides `sample`, and is given to `domain.set_sampler`."""
+
+    def sample(self, domain: Domain, config: Any = None, size: int = 1, random_state: Any = None) -> Any:
+        """One value of the domain, or `size` values."""
+        return domain.with_sampler(self).sample(config, size, random_state)
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+class BaseSampler(Sampler):
+    """That of a domain which has only one way: it calls a function."""
+
+
+class Uniform(Sampler):
+    """All values are equally likely."""
+
+
+class LogUniform(Sampler):
+    """All orders of magnitude are equally likely. `base` changes nothing, in Ray as well."""
+
+    def __init__(self, base: object = None) -> None:
+        self.base = base
+
+
+class Normal(Sampler):
+    """A normal distribution."""
+
+    def __init__(self, mean: float = 0.0, sd: float = 1.0) -> None:
+        self.mean, self.sd = map(plain_number, (mean, sd))
+
+
+class Grid(Sampler):
+    """Every value in turn, as in grid_search."""
+
+
+class Quantized(Sampler):
+    """Another sampler, whose values are rounded to multiples of `q`."""
+
+    def __init__(self, sampler: Sampler, q: float) -> None:
+        self.sampler, self.q = sampler, plain_number(q)
+
+    def get_sampler(self) -> Sampler:
+        return self.sampler
+
+
+_OURS = (BaseSampler, Uniform, LogUniform, Normal, Grid, Quantized)
+
+
+# ---- domains
+
+
 class Domain:
     """A set of values with a rule by which one is drawn."""
+
+    sampler: Sampler | None = None
+    default_sampler_cls: type[Sampler] = Uniform
+
+    def set_sampler(self, sampler: Sampler, allow_override: bool = False) -> None:
+        """Say how values are drawn. Raises ValueError if it is said already, unless `allow_override`."""
+        if self.sampler is not None and not allow_override:
+            raise ValueError(
+                f"{self!r} has the sampler {self.sampler}: a domain has one, so that {sampler} is not taken as well."
+            )
+        self.sampler = sampler
+
+    def get_sampler(self) -> Sampler:
+        return self.sampler or self.default_sampler_cls()
+
+    def with_sampler(self, sampler: Sampler) -> Self:
+        """The same values, drawn in another way. Raises ValueError if they cannot be drawn in it."""
+        other = copy.copy(self)
+        other.sampler = sampler
+        other.check()
+        return other
+
+    def check(self) -> None:
+        """Raises ValueError for bounds that make no sense."""
 
     def sample(self, config: Any = None, size: int = 1, random_state: Any = None) -> Any:
         """Draw one value, or `size` values: a list, or as in Ray an array of numbers without a step.
 
         `random_state`: a seed or a generator; None draws a new one.
         """
+        if self.is_grid():
+            raise RuntimeError(f"{self!r} gives each of its values to a trial: none is drawn.")
         rng = generator(random_state)
         drawn = [self.draw(rng, config) for _ in range(size)]
         return drawn[0] if size == 1 else self.several(drawn)
@@ -45,7 +128,7 @@ class Domain:
         return drawn
 
     def is_grid(self) -> bool:
-        return False
+        return isinstance(self.sampler, Grid)
 
     def is_function(self) -> bool:
         return False
@@ -55,6 +138,13 @@ class Domain:
         return value
 
     def draw(self, rng: random.Random, config: Any = None) -> Any:
+        """One value."""
+        if self.sampler is None or isinstance(self.sampler, _OURS):
+            return self.drawn(rng, config)
+        return self.sampler.sample(self, config, 1, _numpy_state_of(rng))
+
+    def drawn(self, rng: random.Random, config: Any = None) -> Any:
+        """One value, by one of the samplers of this module."""
         raise NotImplementedError
 
     def is_valid(self, value: Any) -> bool:
@@ -70,24 +160,72 @@ class Domain:
         return self.domain_str
 
 
-class Numeric(Domain):
-    """Numbers between two bounds; `q`, if given, is the step between them."""
+def _numpy_state_of(rng: random.Random) -> Any:
+    """What a sampler of somebody's own draws from: numpy's RandomState; the generator itself without numpy."""
+    try:
+        import numpy
+    except ImportError:
+        return rng
+    return numpy.random.RandomState(rng.getrandbits(32))
 
-    def __init__(self, name: str, lower: float, upper: float, q: float | None, *, log: bool) -> None:
-        lower, upper, q = map(plain_number, (lower, upper, q))
-        self.name, self.lower, self.upper, self.q, self.log = name, lower, upper, q, log
-        for bound in (lower, upper):
+
+class Numeric(Domain):
+    """Numbers between two bounds; a step between them is that of the sampler, `Quantized`."""
+
+    of_uniform, of_log = "uniform", "loguniform"  # the functions that make it
+
+    def __init__(self, lower: float | None, upper: float | None, sampler: Sampler | None = None) -> None:
+        self.lower = -math.inf if lower is None else plain_number(lower)
+        self.upper = math.inf if upper is None else plain_number(upper)
+        self.sampler = sampler
+        for bound in (self.lower, self.upper):
             if isinstance(bound, bool) or not isinstance(bound, (int, float)) or math.isnan(bound):
                 raise ValueError(f"{self!r}: a bound must be a number, not {bound!r}.")
-        if lower > upper:
+        if self.lower > self.upper:
             raise ValueError(f"{self!r}: the lower bound is larger than the upper bound.")
-        if log and not 0 < lower <= upper < math.inf:
+        self.check()
+
+    def check(self) -> None:
+        if self.q is not None and not self.q > 0:
+            raise ValueError(f"{self!r}: the step q must be larger than 0.")
+        if self.log and not 0 < self.lower <= self.upper < math.inf:
             raise ValueError(
                 f"{self!r}: the bounds of a logarithmic scale are larger than 0. Give the values themselves "
                 "(1e-4), not their logarithms (-4)."
             )
-        if q is not None and not q > 0:
-            raise ValueError(f"{self!r}: the step q must be larger than 0.")
+
+    @property
+    def q(self) -> float | None:
+        """The step between two values; None if there is none."""
+        sampler = self.get_sampler()
+        return sampler.q if isinstance(sampler, Quantized) else None
+
+    @property
+    def inner(self) -> Sampler:
+        """The sampler, without its step."""
+        sampler = self.get_sampler()
+        while isinstance(sampler, Quantized):
+            sampler = sampler.sampler
+        return sampler
+
+    @property
+    def log(self) -> bool:
+        return isinstance(self.inner, LogUniform)
+
+    @property
+    def name(self) -> str:
+        """The function that makes it: "qloguniform"."""
+        return ("" if self.q is None else "q") + (self.of_log if self.log else self.of_uniform)
+
+    def uniform(self) -> Self:
+        return self.with_sampler(Uniform())
+
+    def loguniform(self, base: object = None) -> Self:
+        return self.with_sampler(LogUniform(base))
+
+    def quantized(self, q: float) -> Self:
+        """The multiples of `q` alone."""
+        return self.with_sampler(Quantized(self.get_sampler(), q))
 
     def is_valid(self, value: Any) -> bool:
         return isinstance(value, (int, float)) and self.lower <= value <= self.upper
@@ -105,78 +243,79 @@ class Numeric(Domain):
 
 
 class Float(Numeric):
-    """Real numbers; made by `uniform` and its siblings."""
+    """Real numbers; made by `uniform`, `randn` and their siblings. Without a bound: None."""
 
-    def __init__(self, name: str, lower: float, upper: float, q: float | None = None, *, log: bool = False) -> None:
-        super().__init__(name, lower, upper, q, log=log)
-        if not (math.isfinite(lower) and math.isfinite(upper)):
+    def check(self) -> None:
+        super().check()
+        if isinstance(self.inner, Normal):
+            if not self.inner.sd > 0:
+                raise ValueError(f"{self!r}: the standard deviation must be larger than 0.")
+            if math.isfinite(self.lower) or math.isfinite(self.upper):
+                raise ValueError(f"{self!r}: a normal distribution has no bounds, and this domain has.")
+            return
+        if self.sampler is not None and not (math.isfinite(self.lower) and math.isfinite(self.upper)):
             raise ValueError(f"{self!r}: both bounds must be finite; randn() has none.")
-        for bound in (lower, upper) if q is not None else ():
-            if not math.isclose(bound / q, round(bound / q)):  # type: ignore[operator]
-                raise ValueError(f"{self!r}: the bound {bound} is no multiple of the step {q}.")
+        for bound in (self.lower, self.upper) if self.q is not None else ():
+            if not math.isclose(bound / self.q, round(bound / self.q)):  # type: ignore[operator]
+                raise ValueError(f"{self!r}: the bound {bound} is no multiple of the step {self.q}.")
+
+    def normal(self, mean: float = 0.0, sd: float = 1.0) -> Self:
+        return self.with_sampler(Normal(mean, sd))
 
     def cast(self, value: Any) -> float:
         return float(value)
 
-    def draw(self, rng: random.Random, config: Any = None) -> float:
-        found = _between(rng, self.lower, self.upper, log=self.log)
+    def drawn(self, rng: random.Random, config: Any = None) -> float:
+        if isinstance(self.inner, Normal):
+            found = rng.gauss(self.inner.mean, self.inner.sd)
+        else:
+            found = _between(rng, self.lower, self.upper, log=self.log)
         return found if self.q is None else float(min(max(_stepped(found, self.q), self.lower), self.upper))
 
-
-class Normal(Domain):
-    """Normally distributed real numbers; made by `randn` and `qrandn`."""
-
-    def __init__(self, mean: float, sd: float, q: float | None = None) -> None:
-        self.mean, self.sd, self.q = map(plain_number, (mean, sd, q))
-        if not sd > 0:
-            raise ValueError(f"{self!r}: the standard deviation must be larger than 0.")
-        if q is not None and not q > 0:
-            raise ValueError(f"{self!r}: the step q must be larger than 0.")
-
-    def draw(self, rng: random.Random, config: Any = None) -> float:
-        found = rng.gauss(self.mean, self.sd)
-        return found if self.q is None else float(_stepped(found, self.q))
-
-    def is_valid(self, value: Any) -> bool:
-        return isinstance(value, (int, float))
-
-    @property
-    def domain_str(self) -> str:
-        return "(-inf, inf)"
-
-    def several(self, drawn: list[Any]) -> Any:
-        return drawn if self.q is not None else _array(drawn)
-
-    def cast(self, value: Any) -> float:
-        return float(value)
-
     def __repr__(self) -> str:
-        return f"randn({self.mean}, {self.sd})" if self.q is None else f"qrandn({self.mean}, {self.sd}, {self.q})"
+        if not isinstance(self.inner, Normal):
+            return super().__repr__()
+        parts = f"{self.inner.mean}, {self.inner.sd}"
+        return f"randn({parts})" if self.q is None else f"qrandn({parts}, {self.q})"
 
 
 class Integer(Numeric):
     """Whole numbers; made by `randint` and its siblings. With a step other than 1 the upper bound belongs to them."""
 
-    def __init__(self, name: str, lower: int, upper: int, q: int | None = None, *, log: bool = False) -> None:
-        super().__init__(name, lower, upper, q, log=log)
-        for number in (lower, upper, q):
-            if number is not None and number != int(number):
+    of_uniform, of_log = "randint", "lograndint"
+
+    def check(self) -> None:
+        super().check()
+        for number in (self.lower, self.upper, self.q):
+            if number is not None and (math.isinf(number) or number != int(number)):
                 raise ValueError(f"{self!r}: {number!r} is no whole number.")
-        step = int(self.q or 1)
-        self.first, last = -(-int(self.lower) // step), int(self.upper) // step
-        self.last = last if step != 1 else last - 1  # in steps, both included
         if self.last < self.first:
-            raise ValueError(f"{self!r} contains no number{'' if step != 1 else ': the upper bound is excluded'}.")
+            excluded = "" if self.step != 1 else ": the upper bound is excluded"
+            raise ValueError(f"{self!r} contains no number{excluded}.")
+
+    @property
+    def step(self) -> int:
+        return int(self.q or 1)
+
+    @property
+    def first(self) -> int:
+        """The smallest number, in steps."""
+        return -(-int(self.lower) // self.step)
+
+    @property
+    def last(self) -> int:
+        """The largest number, in steps."""
+        last = int(self.upper) // self.step
+        return last if self.step != 1 else last - 1
 
     def cast(self, value: Any) -> int:
         return int(value)
 
-    def draw(self, rng: random.Random, config: Any = None) -> int:
-        step = int(self.q or 1)
+    def drawn(self, rng: random.Random, config: Any = None) -> int:
         if not self.log:
-            return rng.randint(self.first, self.last) * step
+            return rng.randint(self.first, self.last) * self.step
         found = math.floor(_between(rng, max(self.first, 0.5), self.last + 1, log=True))
-        return min(max(found, self.first), self.last) * step
+        return min(max(found, self.first), self.last) * self.step
 
 
 class Categorical(Domain):
@@ -189,7 +328,14 @@ class Categorical(Domain):
         if not self.categories:
             raise ValueError("choice([]) has no value to choose.")
 
-    def draw(self, rng: random.Random, config: Any = None) -> Any:
+    def uniform(self) -> Self:
+        return self.with_sampler(Uniform())
+
+    def grid(self) -> Self:
+        """Each value once, as of grid_search."""
+        return self.with_sampler(Grid())
+
+    def drawn(self, rng: random.Random, config: Any = None) -> Any:
         return self.categories[rng.randrange(len(self.categories))]
 
     def is_valid(self, value: Any) -> bool:
@@ -207,17 +353,20 @@ class Categorical(Domain):
 
     def __repr__(self) -> str:
         more = ", …" if len(self.categories) > _LISTED else ""
-        return f"choice([{', '.join(map(repr, self.categories[:_LISTED]))}{more}])"
+        name = "grid_search" if self.is_grid() else "choice"
+        return f"{name}([{', '.join(map(repr, self.categories[:_LISTED]))}{more}])"
 
 
 class Function(Domain):
     """What a user's function returns; made by `sample_from`."""
 
+    default_sampler_cls = BaseSampler
+
     def __init__(self, func: Callable[..., Any]) -> None:
         self.func = func
         self.takes_config = _takes_config(func)
 
-    def draw(self, rng: random.Random, config: Any = None) -> Any:
+    def drawn(self, rng: random.Random, config: Any = None) -> Any:
         return self.func(config if config is not None else {}) if self.takes_config else self.func()
 
     def is_valid(self, value: Any) -> bool:
@@ -322,7 +471,7 @@ def uniform(lower: float, upper: float) -> Float:
     >>> 0 <= tune.uniform(0, 1).sample() < 1
     True
     """
-    return Float("uniform", lower, upper)
+    return Float(lower, upper, Uniform())
 
 
 def quniform(lower: float, upper: float, q: float) -> Float:
@@ -331,7 +480,7 @@ def quniform(lower: float, upper: float, q: float) -> Float:
     >>> tune.quniform(0, 1, 0.25).sample() in (0, 0.25, 0.5, 0.75, 1)
     True
     """
-    return Float("quniform", lower, upper, q)
+    return Float(lower, upper, Quantized(Uniform(), q))
 
 
 def loguniform(lower: float, upper: float, base: object = None) -> Float:
@@ -340,25 +489,25 @@ def loguniform(lower: float, upper: float, base: object = None) -> Float:
     >>> 1e-4 <= tune.loguniform(1e-4, 1e-1).sample() < 1e-1
     True
     """
-    return Float("loguniform", lower, upper, log=True)
+    return Float(lower, upper, LogUniform(base))
 
 
 def qloguniform(lower: float, upper: float, q: float, base: object = None) -> Float:
     """A multiple of `q` on a logarithmic scale."""
-    return Float("qloguniform", lower, upper, q, log=True)
+    return Float(lower, upper, Quantized(LogUniform(base), q))
 
 
-def randn(mean: float = 0.0, sd: float = 1.0) -> Normal:
+def randn(mean: float = 0.0, sd: float = 1.0) -> Float:
     """A normally distributed real number.
 
     >>> drawn = tune.randn(mean=10, sd=2).sample()
     """
-    return Normal(mean, sd)
+    return Float(None, None, Normal(mean, sd))
 
 
-def qrandn(mean: float, sd: float, q: float) -> Normal:
+def qrandn(mean: float, sd: float, q: float) -> Float:
     """A normally distributed multiple of `q`."""
-    return Normal(mean, sd, q)
+    return Float(None, None, Quantized(Normal(mean, sd), q))
 
 
 def randint(lower: int, upper: int) -> Integer:
@@ -367,7 +516,7 @@ def randint(lower: int, upper: int) -> Integer:
     >>> tune.randint(0, 3).sample() in (0, 1, 2)
     True
     """
-    return Integer("randint", lower, upper)
+    return Integer(lower, upper, Uniform())
 
 
 def qrandint(lower: int, upper: int, q: int = 1) -> Integer:
@@ -376,7 +525,7 @@ def qrandint(lower: int, upper: int, q: int = 1) -> Integer:
     >>> tune.qrandint(0, 6, 3).sample() in (0, 3, 6)
     True
     """
-    return Integer("qrandint", lower, upper, q)
+    return Integer(lower, upper, Quantized(Uniform(), q))
 
 
 def lograndint(lower: int, upper: int, base: object = None) -> Integer:
@@ -385,12 +534,12 @@ def lograndint(lower: int, upper: int, base: object = None) -> Integer:
     >>> 1 <= tune.lograndint(1, 1000).sample() < 1000
     True
     """
-    return Integer("lograndint", lower, upper, log=True)
+    return Integer(lower, upper, LogUniform(base))
 
 
 def qlograndint(lower: int, upper: int, q: int, base: object = None) -> Integer:
     """A multiple of `q` from `lower` to `upper` on a logarithmic scale."""
-    return Integer("qlograndint", lower, upper, q, log=True)
+    return Integer(lower, upper, Quantized(LogUniform(base), q))
 
 
 def choice(categories: Sequence[Any]) -> Categorical:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nbaccel.tune.search import sample
-from nbaccel.tune.search.sample import Domain, Function, generator, grid_search
+from nbaccel.tune.search.sample import Categorical, Domain, Function, generator, grid_search
 from nbaccel.tune.trial import tag_of
 
 __all__ = ["RecursiveDependencyError", "format_vars", "generate_variants", "grid_search"]
@@ -89,12 +89,19 @@ def _combinations(grids: list[Any]) -> Iterator[list[Any]]:
 
 
 def _grids(value: Any) -> list[tuple[Path, Any]]:
-    return [(path, found["grid_search"]) for path, found in leaves(value) if is_grid(found)]
+    return [(path, values_of(found)) for path, found in leaves(value) if is_grid(found)]
 
 
 def is_grid(value: Any) -> bool:
-    """Whether this is what `grid_search` returns."""
+    """Whether this is what `grid_search` returns, or a choice with the sampler of a grid."""
+    if isinstance(value, Domain):
+        return value.is_grid()
     return isinstance(value, dict) and len(value) == 1 and "grid_search" in value
+
+
+def values_of(grid: Any) -> Any:
+    """The values of a grid."""
+    return grid.categories if isinstance(grid, Categorical) else grid["grid_search"]
 
 
 def drawn_names(space: Mapping[str, Any]) -> tuple[str, ...]:
@@ -146,7 +153,7 @@ def at(config: Any, path: Path) -> Any:
 
 def _draw(config: Space, rng: random.Random, *, skip_functions: bool = False) -> int:
     """Replace domains by drawn values; functions last, in the order in which they can be evaluated."""
-    waiting = [(path, domain) for path, domain in leaves(config) if isinstance(domain, Domain)]
+    waiting = [(path, domain) for path, domain in leaves(config) if isinstance(domain, Domain) and not domain.is_grid()]
     drawn = 0
     for path, domain in waiting:
         if not isinstance(domain, Function):
@@ -233,7 +240,7 @@ def _resembles_grid(key: str) -> bool:
 
 def _check_value(name: str, value: Any) -> None:
     if is_grid(value):
-        values = value["grid_search"]
+        values = values_of(value)
         if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__") or not len(values):
             raise ValueError(f"The parameter {name}: grid_search takes a list with values, not {values!r}.")
     elif callable(value) and value in _FUNCTIONS:
@@ -249,3 +256,96 @@ def _check_value(name: str, value: Any) -> None:
             f"The parameter {name} is a {type(value).__name__} of Optuna: write tune.uniform(...), tune.randint(...) "
             "or tune.choice(...), or give it to OptunaSearch(space=...)."
         )
+
+
+# ---- the search by grids and random values
+
+
+class BasicVariantGenerator:
+    """Every combination of the grids, `num_samples` times, with random values for the other parameters.
+
+    points_to_evaluate    configs to begin with; parameters that they leave out are drawn. They count as samples
+    max_concurrent        the most trials at one time; 0: as many as fit
+    constant_grid_search  keep the random values of a sample for its whole grid
+    random_state          a seed or a generator; the same seed gives the same configs
+
+    >>> config = tune.TuneConfig(num_samples=20, search_alg=BasicVariantGenerator(random_state=1))
+    """
+
+    def __init__(
+        self,
+        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        max_concurrent: int = 0,
+        constant_grid_search: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.points_to_evaluate = list(points_to_evaluate or [])
+        self.max_concurrent = max_concurrent
+        self.constant_grid_search = constant_grid_search
+        self.random_state = random_state
+
+    def seed(self) -> int:
+        """A number from which all configs follow; the experiment's journal keeps it."""
+        if isinstance(self.random_state, int):
+            return self.random_state
+        return generator(self.random_state).getrandbits(48)
+
+    def configs(self, space: Mapping[str, Any], num_samples: int, seed: int) -> Iterator[Space]:
+        """The configs in order; without end if `num_samples` is -1. The same seed gives the same configs."""
+        check(space)
+        rng = random.Random(seed)
+        for point in self.points_to_evaluate:
+            yield from variants(with_point(space, point), rng)
+        number = len(self.points_to_evaluate)
+        while num_samples < 0 or number < num_samples:
+            yield from variants(space, rng, constant_grid_search=self.constant_grid_search)
+            number += 1
+
+    def count(self, space: Mapping[str, Any], num_samples: int) -> int | None:
+        """The number of configs; None if there is no end, or if drawn values hold grids again."""
+        if num_samples < 0 or has_nested_grids(space):
+            return None
+        points = sum(grid_size(with_point(space, point)) for point in self.points_to_evaluate)
+        return points + max(0, num_samples - len(self.points_to_evaluate)) * grid_size(space)
+
+
+def with_point(space: Mapping[str, Any], point: Mapping[str, Any], *, is_strict: bool = False) -> Space:
+    """The space with the values of a point in it. Raises ValueError for a parameter that the space does not have.
+
+    A value may be one that its domain never gives, as in Ray, unless `is_strict`.
+    """
+    chosen: Space = copied(space)
+    for path, value in _values(space, point):
+        try:
+            domain = at(space, path)
+        except (KeyError, IndexError, TypeError):
+            raise ValueError(
+                f"points_to_evaluate has a parameter {named(path)}, which param_space does not have."
+            ) from None
+        if is_strict and isinstance(domain, Domain) and not domain.is_valid(value):
+            raise ValueError(f"points_to_evaluate has {named(path)}={value!r}, which is outside of {domain!r}.")
+        assign(chosen, path, value)
+    return chosen
+
+
+def _values(space: Any, point: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """The values of a point with their paths: where the space has a domain, a list or a dict is one value."""
+    if isinstance(point, Mapping) and not isinstance(space, Domain):
+        for key, inner in point.items():
+            below = space.get(key) if isinstance(space, Mapping) else None
+            yield from _values(below, inner, (*path, key))
+    elif isinstance(space, Domain):
+        yield path, point
+    else:
+        for inner_path, value in leaves(point):
+            yield (*path, *inner_path), value
+
+
+def has_nested_grids(space: Mapping[str, Any]) -> bool:
+    """Whether a value of a choice is a grid."""
+    return any(
+        is_grid(value) or has_nested_grids({"value": value})
+        for _, domain in leaves(space)
+        if isinstance(domain, Categorical)
+        for _, value in leaves(domain.categories)
+    )

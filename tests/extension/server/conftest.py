@@ -78,8 +78,11 @@ def watching(jp_serverapp: Any) -> Any:
 def get(jp_fetch: Fetch) -> Fetch:
     """GET an address of the API; returns (status, the object)."""
 
-    async def fetch(name: str, **params: str) -> tuple[int, Any]:
-        return await answer_of(jp_fetch("nbaccel", "api", "v1", name, params=params, request_timeout=120))
+    async def fetch(name: str, **params: str | list[str]) -> tuple[int, Any]:
+        asked = [
+            (key, each) for key, given in params.items() for each in ([given] if isinstance(given, str) else given)
+        ]
+        return await answer_of(jp_fetch("nbaccel", "api", "v1", name, params=asked, request_timeout=120))
 
     return fetch
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import warnings
 from http.cookies import SimpleCookie
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +39,7 @@ async def _codes(jp_fetch: Fetch, **given: Any) -> dict[str, int]:
 
 async def test_without_a_login_no_address_answers(jp_fetch: Fetch, jp_ws_fetch: Fetch) -> None:
     nobody = {"headers": {"Authorization": ""}}
-    assert {"cancel", "recycle", "retry", "shutdown", "start"} == ORDERS
+    assert {"cancel", "delete_run", "recycle", "retry", "shutdown", "start"} == ORDERS
     assert set((await _codes(jp_fetch, headers={"Authorization": ""})).values()) == {403}
     for parts in PAGES:
         assert await _code(jp_fetch(*parts, follow_redirects=False, headers={"Authorization": ""})) in (302, 403)
@@ -191,6 +192,8 @@ async def test_a_request_that_makes_no_sense_is_answered_with_a_sentence(
         (post("cancel", runtime=[id], task_id="a1"), 400),
         (post("cancel", runtime=id, run_id="r1", before="now"), 400),
         (post("start", kernelspec=7), 400),
+        (post("delete_run", run=""), 400),
+        (get("stored", run=[str(number) for number in range(21)]), 400),
         (answer_of(jp_fetch("nbaccel", "api", "v1", "cancel", method="POST", body="[]")), 400),
     ]:
         given, answer = await asked
@@ -236,6 +239,43 @@ async def test_a_head_of_another_version_is_listed_with_a_sentence(head: FakeHea
     assert code == 503 and "speaks version 3" in answer["message"]
 
 
+@pytest.fixture
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A storage folder with two runs, as their drivers left it."""
+    folder = tmp_path / "stored"
+    for name, started, loss in (("first", 1.0, 0.5), ("second", 2.0, 0.25)):
+        (folder / name).mkdir(parents=True)
+        lines: list[dict[str, Any]] = [{"v": 1, "run": name, "config": {"lr": loss}, "started": started}]
+        lines += [{"report": at, "time": started + at, "metrics": {"loss": loss + at}} for at in range(2)]
+        lines += [{"end": "finished", "time": started + 9}]
+        (folder / name / "run.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    monkeypatch.setenv("NBACCEL_STORAGE", str(folder))
+    return folder
+
+
+async def test_stored_runs_are_listed_compared_and_deleted_while_no_head_runs(
+    storage: Path, runtime_folder: Path, get: Fetch, post: Fetch
+) -> None:
+    code, answer = await get("stored")
+    assert (code, answer["total"]) == (200, 2)
+    assert [(run["name"], run["state"], run["curves"]) for run in answer["runs"]] == [
+        ("second", "finished", []), ("first", "finished", []),
+    ]  # fmt: skip
+    compared = (await get("stored", kernelspec="python3", run=["first", "second"]))[1]["runs"]
+    assert [(run["config"], run["curves"][0]["points"][1]) for run in compared] == [
+        ({"lr": 0.5}, [1, 1.0, 1.5]), ({"lr": 0.25}, [1, 1.0, 1.25]),
+    ]  # fmt: skip
+    assert await post("delete_run", run="first") == (200, {"done": "delete_run"})
+    assert sorted(path.name for path in storage.iterdir()) == ["second"]
+    for name in ("first", "../x", "-h"):
+        code, answer = await post("delete_run", run=name)
+        assert code == 409 and answer["message"].startswith("The run was not deleted: There is no run")
+    assert await get("stored", kernelspec="no-such") == (
+        409,
+        {"message": "There is no such kernelspec.", "reason": None},
+    )
+
+
 async def test_the_page_and_its_files_come_from_this_server_alone(jp_fetch: Fetch, jp_base_url: str) -> None:
     page = await jp_fetch("nbaccel/")
     text = page.body.decode()
@@ -243,7 +283,7 @@ async def test_the_page_and_its_files_come_from_this_server_alone(jp_fetch: Fetc
     assert "http" not in text.replace("http-equiv", "")
     policy = page.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "script-src 'self' blob:" in policy and "connect-src 'self'" in policy
-    for name in ("page.js", "page.css", "cockpit.js", "runs.js", "past.js"):
+    for name in ("page.js", "page.css", "cockpit.js", "runs.js", "past.js", "stored.js"):
         file = await jp_fetch("nbaccel", "static", name)
         assert file.headers["X-Content-Type-Options"] == "nosniff" and file.body
     assert await _code(jp_fetch("nbaccel", "static", "passwd.js")) == 404
@@ -295,5 +335,5 @@ async def test_devices_are_read_by_a_sampler_that_ends_with_the_answer(get: Fetc
 
 
 def test_the_extension_has_no_address_that_is_not_tested_here() -> None:
-    assert {"version", "runtimes", "devices", "tasks", "why", "logs", "timeline", "runs"} == LOOKS
+    assert {"version", "runtimes", "devices", "tasks", "why", "logs", "timeline", "runs", "stored"} == LOOKS
     assert app.API == "nbaccel/api/v1"

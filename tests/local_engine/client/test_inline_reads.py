@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client import actor_connection, direct_calls, values
-from nbaccel.local_engine.client.actor_connection import ActorConnection, OpenCall
-from nbaccel.local_engine.client.direct_calls import InlineReads
+from nbaccel.local_engine.client import direct_calls, values
+from nbaccel.local_engine.client.direct_calls import ActorConnection, InlineReads, OpenCall
 from nbaccel.local_engine.client.link import Link
 from nbaccel.local_engine.client.values import ReferenceCounts, Values
 from nbaccel.local_engine.wire.ids import return_id
@@ -210,7 +209,7 @@ class Interrupt(BaseException):
     """What a signal handler raises."""
 
 
-OURS = {module.__file__ for module in (direct_calls, actor_connection, values)}
+OURS = {module.__file__ for module in (direct_calls, values)}
 CHECKS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW", "RESUME", "JUMP_BACKWARD")  # after these Python runs signal handlers
 
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.actor_connection import ActorConnection
-from nbaccel.local_engine.client.direct_calls import LATE_S, REPORT_S, OpenCalls
+from nbaccel.local_engine.client.direct_calls import LATE_S, REPORT_S, ActorConnection, OpenCalls
 
 WAY, OTHER_WAY = ActorConnection(b"actor"), ActorConnection(b"other")
 VALUE = wire.Value(wire.OK, b"x")

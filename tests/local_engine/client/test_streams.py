@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.streams import StreamReaders
+from nbaccel.local_engine.client.object_client import StreamReaders
 from nbaccel.local_engine.wire.ids import return_id
 from tests.rig import DEADLINE_S
 

@@ -14,7 +14,7 @@ import pytest
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.driver.news import News
+from nbaccel.local_engine.driver.engine import News
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from nbaccel.views import sinks

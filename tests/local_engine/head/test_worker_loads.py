@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbaccel import proc
-from nbaccel.local_engine.head.worker_loads import WorkerLoads
+from nbaccel.local_engine.head.worker_processes import WorkerLoads
 from tests.local_engine.head.seams import Clock
 
 

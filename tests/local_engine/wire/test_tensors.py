@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 import nbaccel
-from nbaccel.local_engine.wire import codec, device_tensors
+from nbaccel.local_engine.wire import codec, tensors
 from tests.census import Place
 from tests.heads import inside, rows
 from tests.local_engine import holding_tensors
@@ -257,7 +257,7 @@ class StandIn:
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     stand_in = StandIn()
-    monkeypatch.setattr(device_tensors, "installed", stand_in)
+    monkeypatch.setattr(tensors, "installed", stand_in)
     return stand_in
 
 
@@ -286,11 +286,11 @@ def test_a_devices_tensor_as_an_argument_is_copied_once(cluster: Place, device: 
 
 def test_a_devices_tensor_comes_to_the_device_of_the_task_that_gets_it(cluster: Place, device: StandIn) -> None:
     def where(tensor: Any) -> tuple[bool, float]:
-        return bool(device_tensors.installed.of(tensor.untyped_storage())), float(tensor.sum())
+        return bool(tensors.installed.of(tensor.untyped_storage())), float(tensor.sum())
 
     @nbaccel.remote
     def look(refs: Any) -> tuple[bool, float]:
-        device_tensors.installed = Anywhere()
+        tensors.installed = Anywhere()
         return where(nbaccel.get(refs[0]))
 
     class Anywhere(StandIn):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from nbaccel.local_engine import wire
-from nbaccel.local_engine.client.actor_connection import ActorConnection
+from nbaccel.local_engine.client.direct_calls import ActorConnection
 from nbaccel.local_engine.worker.direct_calls import LEAVE, NOTHING, DirectCallReceiver
 from tests.local_engine.head_world import TEMPLATES
 

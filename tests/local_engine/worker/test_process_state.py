@@ -12,7 +12,7 @@ import pytest
 NOBODY = 65534
 PROGRAM = """
 import json, os, resource, sys
-from nbaccel.local_engine.worker.process_state import ProcessState
+from nbaccel.local_engine.worker.main import ProcessState
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid({nobody})

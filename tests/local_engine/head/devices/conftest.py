@@ -14,8 +14,8 @@ from nbaccel.accelerators import Device, DeviceKind
 from nbaccel.accelerators.metrics import DeviceReading
 from nbaccel.leases import Leases, default_directory
 from nbaccel.local_engine.head.boot import Config
-from nbaccel.local_engine.head.devices.device_wiring import DeviceWiring
 from nbaccel.local_engine.head.devices.node_devices import head_spec, offered_of
+from nbaccel.local_engine.head.wiring import DeviceWiring
 from nbaccel.local_engine.side_processes import prober
 from tests.local_engine.head.seams import Clock, MadeHelpers
 

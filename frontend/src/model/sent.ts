@@ -1,4 +1,4 @@
-// What observers ask, and what heads answer, in version 1. tools/panel_types.py writes this file.
+// What observers ask and heads answer, in version 1; records of runs. tools/panel_types.py writes this file.
 
 /**
  * Ask for the current snapshot, once the devices have been looked at.
@@ -6,7 +6,7 @@
  * `whole` asks for a row of every node, device and worker; a snapshot of a large cluster has some.
  */
 export interface TakeSnapshot {
-  ask: 'snapshot';
+  ask: "snapshot";
   whole?: boolean;
 }
 
@@ -16,20 +16,20 @@ export interface TakeSnapshot {
  * `rows` asks for more tasks than a snapshot usually has.
  */
 export interface WatchSnapshots {
-  ask: 'watch';
+  ask: "watch";
   on?: boolean;
   rows?: number;
 }
 
 /** Ask why a task, an actor or a placement group (its hex id) waits; without an id, why anything does. */
 export interface Explain {
-  ask: 'explain';
+  ask: "explain";
   task_id?: string | null;
 }
 
 /** Ask for the tasks that pass a filter, of all that the head knows. */
 export interface FindTasks {
-  ask: 'tasks';
+  ask: "tasks";
   filter?: TaskFilter;
 }
 
@@ -59,56 +59,56 @@ export interface TaskFilter {
 
 /** Ask for the last lines (`tail`; 0 for all) that a task's worker has printed, or that any worker has. */
 export interface ReadLogs {
-  ask: 'logs';
+  ask: "logs";
   task_id?: string | null;
   tail?: number;
 }
 
 /** Ask for the last lines of the head's own log. */
 export interface ReadNotes {
-  ask: 'notes';
+  ask: "notes";
 }
 
 /** Cancel a task by its hex id; `force` ends its process. */
 export interface CancelTask {
-  ask: 'cancel';
+  ask: "cancel";
   task_id: string;
   force?: boolean;
 }
 
 /** End an actor by its hex id. */
 export interface EndActor {
-  ask: 'kill';
+  ask: "kill";
   actor_id: string;
 }
 
 /** Ask the program that publishes a record (`published` in a snapshot) to do something, such as "stop" of a run. */
 export interface QueryPublisher {
-  ask: 'ask_publisher';
+  ask: "ask_publisher";
   id: string;
   what: string;
 }
 
 /** Add a virtual node with the options of cluster_utils.Cluster.add_node(); the answer is its hex id. */
 export interface AddNode {
-  ask: 'add_node';
-  options: Record<string, unknown>;
+  ask: "add_node";
+  options: Record<string, any>;
 }
 
 /** Remove a virtual node by its hex id. */
 export interface RemoveNode {
-  ask: 'remove_node';
+  ask: "remove_node";
   node_id: string;
 }
 
 /** End the idle workers that have run user code; the answer is their number. */
 export interface Recycle {
-  ask: 'recycle';
+  ask: "recycle";
 }
 
 /** End the head, with its workers. */
 export interface StopHead {
-  ask: 'stop';
+  ask: "stop";
 }
 
 /**
@@ -117,7 +117,7 @@ export interface StopHead {
  * `since` is the `seq` of the last whole answer for the same window: only what ended after it is told.
  */
 export interface ReadRuns {
-  ask: 'runs';
+  ask: "runs";
   start?: number | null;
   end?: number | null;
   since?: number;
@@ -125,7 +125,7 @@ export interface ReadRuns {
 
 /** Ask who used the devices, by function and by cell; `since`, the `seq` of an answer, for what has changed. */
 export interface ReadAccounting {
-  ask: 'accounting';
+  ask: "accounting";
   since?: number;
 }
 
@@ -135,7 +135,7 @@ export interface ReadAccounting {
  * They are measured while somebody watches.
  */
 export interface ReadReadings {
-  ask: 'readings';
+  ask: "readings";
   since?: number;
 }
 
@@ -144,7 +144,7 @@ export interface ReadReadings {
  * `seq` (`since`; 0: all). An answer has at most 31,000 bytes; the next one has the rest.
  */
 export interface ReadRows {
-  ask: 'rows';
+  ask: "rows";
   id: string;
   since?: number;
 }
@@ -155,7 +155,7 @@ export interface ReadRows {
  * At first the answer has the newest 31 KB. Ask again after `pause_s`, until the task is `over`.
  */
 export interface ReadTaskLog {
-  ask: 'task_log';
+  ask: "task_log";
   task_id: string;
   out_since?: number;
   err_since?: number;
@@ -167,7 +167,7 @@ export interface ReadTaskLog {
  * This is possible while the failed task's row says that it is `retryable`.
  */
 export interface RetryTask {
-  ask: 'retry';
+  ask: "retry";
   task_id: string;
 }
 
@@ -177,7 +177,7 @@ export interface RetryTask {
  * The first question has no `since`. Ask again with that of the answer after `pause_s`, while that is not 0.
  */
 export interface ReadStack {
-  ask: 'stack';
+  ask: "stack";
   pid: number;
   node_id?: string;
   since?: number;
@@ -185,20 +185,20 @@ export interface ReadStack {
 
 /** The token is right: the observer may ask. */
 export interface WelcomeLine {
-  kind: 'welcome';
+  kind: "welcome";
   protocol: number;
   session: string;
 }
 
 /** The question has no answer, for this reason. The observer may ask something else, unless the connection ends. */
 export interface ErrorLine {
-  kind: 'error';
+  kind: "error";
   message: string;
 }
 
 /** The question was an order, and the head has taken it. */
 export interface DoneLine {
-  kind: 'done';
+  kind: "done";
   ask: string;
   node_id?: string;
   workers?: number;
@@ -207,7 +207,7 @@ export interface DoneLine {
 
 /** The snapshot of the cluster. */
 export interface SnapshotLine {
-  kind: 'snapshot';
+  kind: "snapshot";
   snapshot: Snapshot;
 }
 
@@ -317,7 +317,7 @@ export interface DeviceMetrics {
   memory_total_bytes?: number | null;
   temperature_celsius?: number | null;
   power_watts?: number | null;
-  processes?: ([number, number | null])[];
+  processes?: [number, number | null][];
   reasons?: Record<string, string>;
   sampled_at?: number | null;
 }
@@ -422,7 +422,7 @@ export interface JobRow {
 export interface PublishedRow {
   kind: string;
   id: string;
-  record: Record<string, unknown>;
+  record: Record<string, any>;
   published_at: number;
   job?: number;
   changes?: number;
@@ -495,7 +495,7 @@ export interface DeviceCount {
 
 /** Why things are where they are; empty when the id is not known. */
 export interface ExplanationsLine {
-  kind: 'explanations';
+  kind: "explanations";
   explanations: Explanation[];
 }
 
@@ -552,13 +552,13 @@ export interface Blocker {
 
 /** What workers have printed. */
 export interface LogsLine {
-  kind: 'logs';
+  kind: "logs";
   text: string;
 }
 
 /** The tasks that were asked for of those that pass the filter, and how many pass, in all and of each function. */
 export interface TasksLine {
-  kind: 'tasks';
+  kind: "tasks";
   rows: TaskRow[];
   total: number;
   functions?: FunctionRow[];
@@ -566,13 +566,13 @@ export interface TasksLine {
 
 /** The last lines of the head's own log. */
 export interface NotesLine {
-  kind: 'notes';
+  kind: "notes";
   notes: string[];
 }
 
 /** What ran when. */
 export interface RunsLine {
-  kind: 'runs';
+  kind: "runs";
   runs: RunsAnswer;
 }
 
@@ -622,7 +622,7 @@ export interface LaneRuns {
 
 /** Who used the devices. */
 export interface AccountingLine {
-  kind: 'accounting';
+  kind: "accounting";
   accounting: AccountingAnswer;
 }
 
@@ -661,7 +661,7 @@ export interface DeviceAccount {
 
 /** How the devices were. */
 export interface ReadingsLine {
-  kind: 'readings';
+  kind: "readings";
   readings: ReadingsAnswer;
 }
 
@@ -689,7 +689,7 @@ export interface ReadingsAnswer {
 
 /** Rows of a published record. */
 export interface RowsLine {
-  kind: 'rows';
+  kind: "rows";
   rows: RowsAnswer;
 }
 
@@ -703,12 +703,12 @@ export interface RowsAnswer {
   seq: number;
   pause_s: number;
   total: number;
-  rows: Record<string, Record<string, unknown>>;
+  rows: Record<string, Record<string, any>>;
 }
 
 /** What a task's process has printed. */
 export interface TaskLogLine {
-  kind: 'task_log';
+  kind: "task_log";
   task_log: TaskLogAnswer;
 }
 
@@ -732,7 +732,7 @@ export interface PrintedText {
 
 /** Where the code of a process stands. */
 export interface StackLine {
-  kind: 'stack';
+  kind: "stack";
   stack: StackAnswer;
 }
 
@@ -745,6 +745,199 @@ export interface StackAnswer {
   text?: string;
   since?: number;
   pause_s?: number;
+}
+
+/** One run at one moment. */
+export interface RunSnapshot {
+  id: string;
+  name: string;
+  path: string;
+  state?: string;
+  why?: string;
+  started_at?: number;
+  ended_at?: number | null;
+  backend?: string;
+  each?: Record<string, number>;
+  ranks?: RankDot[];
+  reports?: number;
+  metrics?: Record<string, number | number | string | boolean>;
+  curves?: Curve[];
+  checkpoints?: CheckpointTick[];
+  load?: string;
+  epoch?: number | null;
+  epochs?: number | null;
+  epochs_done?: number | null;
+  left_s?: number | null;
+  failures?: number;
+  stops?: number;
+  workers?: number;
+  kept?: number;
+}
+
+/** One rank: waiting, running, returned, stopped or failed. */
+export interface RankDot {
+  rank: number;
+  state?: string;
+  pid?: number | null;
+  devices?: Record<string, string[]>;
+  node?: string;
+  report?: number | null;
+}
+
+/** A metric over the numbers of reports. */
+export interface Curve {
+  name: string;
+  points: [number, number][];
+}
+
+export interface CheckpointTick {
+  name: string;
+  report: number;
+  best?: boolean;
+}
+
+/** One experiment at one moment. */
+export interface ExperimentSnapshot {
+  id: string;
+  name: string;
+  path: string;
+  state?: string;
+  why?: string;
+  started_at?: number;
+  ended_at?: number | null;
+  counts?: Record<string, number>;
+  total?: number | null;
+  metric?: string;
+  best?: BestTrial | null;
+  stops?: number;
+  shown?: string;
+  mode?: string;
+}
+
+/** The trial with the best last value; `config` has the parameters as text. */
+export interface BestTrial {
+  id: string;
+  value: number;
+  config: Record<string, string>;
+}
+
+/** One trial. `config` has plain values as they are, and others as text. */
+export interface TrialRow {
+  number: number;
+  state?: string;
+  config?: Record<string, any>;
+  value?: number | string | null;
+  reports?: number;
+  curve?: TrialCurve | null;
+  devices?: Record<string, string[]>;
+  pid?: number | null;
+  started_at?: number | null;
+  ended_at?: number | null;
+  idle_s?: number;
+  error?: string;
+  attempts?: number;
+  stops?: number;
+  waits?: boolean;
+}
+
+/** The metric over the numbers of reports; `.` among the letters is no finite value. */
+export interface TrialCurve {
+  first: number;
+  last: number;
+  low: number;
+  high: number;
+  letters: string;
+  log?: boolean;
+}
+
+/** One application at one moment. */
+export interface ServedSnapshot {
+  id: string;
+  name: string;
+  state?: string;
+  url?: string;
+  route?: string;
+  socket?: string;
+  prefix?: string;
+  asks_token?: boolean;
+  why?: string;
+  started_at?: number;
+  ended_at?: number | null;
+  deployments?: DeploymentRow[];
+  requests?: number;
+  statuses?: Record<string, number>;
+  per_s?: number;
+  p50_s?: number | null;
+  p95_s?: number | null;
+  under_way?: number;
+  queued?: number;
+  failed?: number;
+  stops?: number;
+}
+
+/** A deployment with its replicas. */
+export interface DeploymentRow {
+  name: string;
+  wanted: number;
+  replicas?: ReplicaRow[];
+  more?: number;
+  most_each?: number;
+  share?: string;
+  batch?: number;
+  batch_limit?: number;
+  message?: string;
+  error?: LastError | null;
+}
+
+/** A replica. `blocked` is the stack of a loop that does not turn. */
+export interface ReplicaRow {
+  id: string;
+  state: string;
+  pid?: number | null;
+  devices?: Record<string, string[]>;
+  since?: number;
+  under_way?: number;
+  fallback?: string;
+  blocked?: string;
+}
+
+/** What user code raised last. */
+export interface LastError {
+  time: number;
+  type: string;
+  message: string;
+  traceback?: string;
+}
+
+/**
+ * A training run or an experiment as its folder has it.
+ *
+ * state    "running", "finished", "stopped", "failed", or "interrupted" if its program ended without a word
+ * metrics  of the last report; of an experiment, those of its best trial, whose parameters are `config`
+ * config   of a run, its train_loop_config; what is no number or text is short text
+ * curves   of the metrics, if they were asked for
+ */
+export interface StoredRun {
+  name: string;
+  kind: string;
+  path: string;
+  state?: string;
+  started_at?: number;
+  ended_at?: number;
+  reports?: number;
+  trials?: number;
+  trials_ended?: number;
+  metric?: string;
+  metrics?: Record<string, any>;
+  config?: Record<string, any>;
+  error?: string;
+  curves?: StoredCurve[];
+}
+
+/** A metric over reports: the number of each report, the seconds that the run had taken until then, the value. */
+export interface StoredCurve {
+  name: string;
+  points: [number, number, number][];
 }
 
 /** The questions by their names, each with its answer. */

@@ -1,4 +1,4 @@
-"""A head is started with the Python of a kernelspec, or a sentence says why not."""
+"""Commands of nbaccel run with the Python of a kernelspec, or a sentence says why not."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 
 pytest.importorskip("jupyter_server", reason="jupyter_server is not installed")
 
-from nbaccel_lab import starting
-from nbaccel_lab.starting import CannotStart
+from nbaccel_lab import commands
+from nbaccel_lab.commands import CommandFailed
 
 
 def _start(*argv: str, language: str = "python", timeout_s: float = 60.0, **env: str) -> int:
     spec = SimpleNamespace(argv=list(argv), language=language, env=env, display_name="My kernel")
     specs: Any = SimpleNamespace(get_kernel_spec=lambda name: spec)
-    return asyncio.run(starting.start(specs, "mine", timeout_s))
+    return asyncio.run(commands.start(specs, "mine", timeout_s))
 
 
 def _python(folder: Path, script: str) -> str:
@@ -36,29 +36,29 @@ def test_the_pid_is_what_the_command_says(tmp_path: Path) -> None:
 
 
 def test_a_python_without_nbaccel_is_named(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="environment of the kernel My kernel has no nbaccel"):
+    with pytest.raises(CommandFailed, match="environment of the kernel My kernel has no nbaccel"):
         _start(_python(tmp_path, 'echo "python3: No module named nbaccel" >&2; exit 1'))
 
 
 def test_what_the_command_says_at_its_end_is_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match="was not started: Error: no room"):
+    with pytest.raises(CommandFailed, match="was not started: no room"):
         _start(_python(tmp_path, 'echo "Error: no room" >&2; exit 1'))
 
 
 def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match=r"within 0\.05 s"):
+    with pytest.raises(CommandFailed, match=r"within 0\.05 s"):
         _start(_python(tmp_path, "exec sleep 600"), timeout_s=0.05)
 
 
 def test_a_kernel_whose_python_is_unknown_starts_nothing() -> None:
-    with pytest.raises(CannotStart, match="does not begin with a Python"):
+    with pytest.raises(CommandFailed, match="does not begin with a Python"):
         _start("/usr/bin/ssh", "host", "python3")
-    with pytest.raises(CannotStart, match="does not begin with a Python"):
+    with pytest.raises(CommandFailed, match="does not begin with a Python"):
         _start("R", "--slave", language="R")
-    with pytest.raises(CannotStart, match="is not there"):
+    with pytest.raises(CommandFailed, match="is not there"):
         _start("/nowhere/python3", "-m", "ipykernel_launcher")
 
 
 def test_the_names_that_jupyter_reads_as_its_own_python_are_read_so() -> None:
     spec = SimpleNamespace(argv=["python3"], language="python", display_name="Python 3")
-    assert starting._python(spec) == sys.executable
+    assert commands._python(spec) == sys.executable

@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 from nbaccel.proc import LOOPBACK
 from nbaccel.train import session
-from nbaccel.train.backend import BackendConfig
+from nbaccel.train.configs import BackendConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer, TrainerKeywords, TrainLoop
 
 __all__ = ["JaxConfig", "JaxTrainer"]

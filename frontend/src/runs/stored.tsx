@@ -1,0 +1,289 @@
+// All runs and experiments of a storage folder, as the server reads them from their journals: a list that is filtered, from
+// which runs are chosen to be compared, and deleted. It needs no cluster and no snapshot.
+
+import { button, cell, empty, nameOf, stateCell, table } from "../components/parts";
+import { STYLE } from "../components/style";
+import { draw, type Child } from "../components/tree";
+import { PALETTE } from "../model/colours";
+import type { StoredRun } from "../model/sent";
+import { age, clock, count, plain } from "../model/words";
+import { drawCompared, paramsOf, type Choices } from "./compared";
+import { reading } from "./curves";
+import { RUNS_STYLE } from "./look";
+import { paramWords } from "./trials";
+
+/** What the server does for the view. Each rejects with a sentence. */
+export interface Storage {
+  list: () => Promise<{ runs: StoredRun[]; total: number }>;
+  curves: (names: string[]) => Promise<StoredRun[]>; // by their folders' names
+  remove?: (name: string) => Promise<unknown>; // missing where the person may only look
+}
+
+export interface StoredState {
+  runs: StoredRun[] | null; // null until they are here
+  total: number;
+  text: string;
+  state: string;
+  chosen: string[]; // in the order in which they were
+  comparing: boolean;
+  curves: Map<string, StoredRun>; // that have been asked for
+  doubted: string; // whether it is to be deleted
+  busy: boolean;
+  said: string;
+  choices: Choices;
+}
+
+interface Deeds {
+  change: (given: Partial<StoredState>) => void;
+  choose: (key: string) => void;
+  reload: () => void;
+  compare: () => void;
+  remove?: (run: StoredRun) => void;
+}
+
+const SIGNS: Record<string, string> = { running: "●", finished: "✓", stopped: "⊘", failed: "✕", interrupted: "⊘" };
+const MOST_CHOSEN = PALETTE.hues.length;
+const MOST_METRICS = 4;
+const NOT_SHOWN = ["training_iteration", "timestamp", "time_this_iter_s", "time_total_s"];
+const STORED_STYLE = `
+& .stored th label{display:inline-flex;gap:8px;align-items:center;min-width:0}& .stored th input{min-height:0;margin:0;accent-color:var(--focus)}
+& .compare .curve.wide{max-width:none}& .compare svg{touch-action:pan-y}
+& .compare .curve .curve-line{stroke-width:1.6}& .compare .at{stroke:var(--edge);stroke-width:1}
+& .compare .values{display:flex;flex-wrap:wrap;gap:2px 14px;list-style:none;margin:2px 0 0;padding:0}& .compare .values li{margin:0}
+`.replaceAll("&", ".nbaccel-cockpit.nbaccel-cockpit");
+
+/** Show the runs in `place`.
+ * @returns what ends it */
+export function showStored(place: HTMLElement, storage: Storage): () => void {
+  const root = place.ownerDocument.createElement("div");
+  root.className = "nbaccel-cockpit";
+  root.dataset.lmSuppressShortcuts = "true"; // single letters are commands of JupyterLab
+  place.append(root);
+  const state = newStored();
+  let ended = false;
+  const change = (given: Partial<StoredState>) => {
+    Object.assign(state, given);
+    if (!ended) draw(root, drawStored(state, deeds, root.clientWidth, Date.now() / 1000));
+  };
+  const doing = (promise: Promise<Partial<StoredState>>) => {
+    change({ busy: true });
+    void promise.catch((error: Error) => ({ said: error.message })).then((given) => change({ busy: false, ...given }));
+  };
+  const listed = async (said: string = "") => {
+    const { runs, total } = await storage.list();
+    const there = new Set(runs.map(keyOf));
+    return { runs, total, said, chosen: state.chosen.filter((key) => there.has(key)) };
+  };
+  const compared = async () => {
+    const lacking = state.chosen.filter((key) => !state.curves.has(key));
+    for (const run of lacking.length ? await storage.curves(lacking) : []) state.curves.set(keyOf(run), run);
+    return { comparing: true };
+  };
+  const deeds: Deeds = {
+    change,
+    reload() {
+      state.curves.clear(); // of runs that go on
+      doing(listed().then(async (given) => ({ ...given, ...(state.comparing && (await compared())) })));
+    },
+    choose(key) {
+      const { chosen } = state;
+      change({ chosen: chosen.includes(key) ? chosen.filter((each) => each !== key) : [...chosen, key] });
+      if (state.comparing && state.chosen.length > 1) doing(compared());
+    },
+    compare: () => (state.comparing ? change({ comparing: false }) : doing(compared())),
+    remove:
+      storage.remove && ((run) => doing(storage.remove!(keyOf(run)).then(() => listed(`Deleted ${plain(run.name)}.`)))),
+  };
+  deeds.reload();
+  return () => {
+    ended = true;
+    draw(root, []);
+    root.remove();
+  };
+}
+
+export function newStored(): StoredState {
+  return {
+    runs: null,
+    total: 0,
+    text: "",
+    state: "",
+    chosen: [],
+    comparing: false,
+    curves: new Map(),
+    doubted: "",
+    busy: false,
+    said: "",
+    choices: { by: "report", log: undefined, smooth: false, at: null },
+  };
+}
+
+/** The name of its folder, by which the server knows it. */
+export function keyOf(run: StoredRun) {
+  return run.path.split("/").at(-1) ?? "";
+}
+
+/** Everything inside the root.
+ * @param wide in pixels */
+export function drawStored(state: StoredState, deeds: Deeds, wide: number, now: number): Child[] {
+  const found = (state.runs ?? []).filter((run) => passes(run, state));
+  const compared = state.chosen.map((key) => state.curves.get(key)).filter((run) => run !== undefined);
+  const isCompared = state.comparing && state.chosen.length > 1;
+  return [
+    <style key="look">{STYLE + RUNS_STYLE + STORED_STYLE}</style>,
+    tools(state, found.length, deeds),
+    isCompared &&
+      compared.length > 1 &&
+      drawCompared(compared, state.choices, wide, (choices) =>
+        deeds.change({ choices: { ...state.choices, ...choices } }),
+      ),
+    <div key="list" class="stored">
+      {found.length > 0 ? tableOf(found, state, deeds, now) : nothing(state)}
+    </div>,
+    <p class="said" key="said" role="status" aria-live="polite">
+      {state.said}
+    </p>,
+  ];
+}
+
+function passes(run: StoredRun, { text, state }: StoredState) {
+  const words = `${run.name} ${run.kind} ${metricWords(run)} ${configWords(run, Infinity)} ${run.error ?? ""}`;
+  return (!state || run.state === state) && words.toLowerCase().includes(text.trim().toLowerCase());
+}
+
+function tools(state: StoredState, found: number, deeds: Deeds) {
+  const { runs, total, chosen, comparing } = state;
+  const states = Object.keys(SIGNS).filter((word) => word === state.state || runs?.some((run) => run.state === word));
+  const option = (value: string, label: string) => (
+    <option key={value} value={value} selected={value === state.state}>
+      {label}
+    </option>
+  );
+  const more = runs && total > runs.length ? `, of ${total} the newest` : "";
+  return (
+    <div class="filters" role="group" aria-label="Filter runs" key="tools">
+      <label>
+        {"State "}
+        <select onChange={({ currentTarget }) => deeds.change({ state: currentTarget.value })}>
+          {option("", "all")}
+          {states.map((word) => option(word, word))}
+        </select>
+      </label>
+      <label>
+        {"Text "}
+        <input
+          type="search"
+          value={state.text}
+          placeholder="name, metric, parameter"
+          onInput={({ currentTarget }) => deeds.change({ text: currentTarget.value })}
+        />
+      </label>
+      {button("Reload", { onClick: deeds.reload, disabled: state.busy })}
+      {chosen.length > 1 &&
+        button(comparing ? "End comparing" : `Compare ${chosen.length} runs`, {
+          onClick: deeds.compare,
+          "aria-pressed": comparing,
+        })}
+      {chosen.length > 0 && button("Choose none", { onClick: () => deeds.change({ chosen: [], comparing: false }) })}
+      <span class="quiet aside">{runs && `${found} of ${count(runs.length, "run")}${more}`}</span>
+    </div>
+  );
+}
+
+function nothing({ runs, busy }: StoredState) {
+  if (!runs) return <p class="quiet">{busy ? "Reading the journals of the runs …" : ""}</p>;
+  if (runs.length) return empty("No run passes the filter.");
+  return empty(
+    "No run is stored yet. Training and tuning keep theirs in ~/nbaccel_results, or $NBACCEL_STORAGE:",
+    "trainer.fit()",
+  );
+}
+
+function tableOf(found: StoredRun[], state: StoredState, deeds: Deeds, now: number) {
+  const failed = found.some((run) => run.error);
+  const columns = ["Run", "State", "Started", "Took", "Progress", "Metrics", ...(failed ? ["Why"] : []), ""];
+  const rows = found.map((run) => rowOf(run, failed, state, deeds, now));
+  return table("Stored runs", columns, rows);
+}
+
+function rowOf(run: StoredRun, failed: boolean, state: StoredState, deeds: Deeds, now: number) {
+  const key = keyOf(run);
+  const name = plain(run.name);
+  const { started_at: started = 0, ended_at: ended = 0, trials_ended = 0, trials = 0, reports = 0 } = run;
+  const isChosen = state.chosen.includes(key);
+  const progress =
+    run.kind === "experiment" ? `${trials_ended} of ${count(trials, "trial")} ended` : count(reports, "report");
+  const config = configWords(run);
+  return (
+    <tr key={key} data-run={key} title={plain(run.path)}>
+      <th scope="row">
+        <label>
+          <input
+            type="checkbox"
+            checked={isChosen}
+            disabled={!isChosen && state.chosen.length >= MOST_CHOSEN}
+            aria-label={`Choose ${name} to compare`}
+            onChange={() => deeds.choose(key)}
+          />
+          {nameOf(name)}
+        </label>
+        {run.kind === "experiment" && <span class="quiet small below">experiment</span>}
+      </th>
+      {stateCell(SIGNS[run.state ?? ""] ?? "◌", run.state ?? "", colourOf(state, key))}
+      {cell(started > 0 && whenWords(started, now), "nowrap")}
+      {cell(started > 0 && age((run.state === "running" ? now : ended) - started), "nowrap")}
+      {cell(progress, "nowrap")}
+      <td title={[metricWords(run), configWords(run, Infinity)].filter(Boolean).join(" with ")}>
+        {metricWords(run)}
+        {config && <span class="quiet">{` with ${config}`}</span>}
+      </td>
+      {failed && cell(plain(run.error).split("\\u000a")[0], "why quiet")}
+      {cell(deeds.remove && run.state !== "running" && deleteButton(run, state, deeds), "acts")}
+    </tr>
+  );
+}
+
+/** With the year, of a run of another one. */
+function whenWords(time: number, now: number) {
+  const year = new Date(time * 1000).getFullYear();
+  return `${year === new Date(now * 1000).getFullYear() ? "" : `${year}-`}${clock(time, now)}`;
+}
+
+/** The hue that a chosen run has in the comparison. */
+function colourOf({ chosen }: StoredState, key: string) {
+  return Math.max(0, chosen.indexOf(key)) * PALETTE.hues[0].length;
+}
+
+/** A run is deleted after a question. */
+function deleteButton(run: StoredRun, state: StoredState, deeds: Deeds) {
+  const [key, name] = [keyOf(run), plain(run.name)];
+  if (state.doubted !== key)
+    return button("Delete…", { "aria-label": `Delete ${name}`, onClick: () => deeds.change({ doubted: key }) });
+  return (
+    <span class="ask nowrap">
+      {button("Keep", { "aria-label": `Keep ${name}`, onClick: () => deeds.change({ doubted: "" }) })}{" "}
+      {button("Delete it", {
+        class: "urgent",
+        "aria-label": `Delete it: ${name} with its checkpoints`,
+        disabled: state.busy,
+        onClick: () => deeds.remove?.(run),
+      })}
+    </span>
+  );
+}
+
+/** "loss 0.0312, accuracy 0.94", as in nbaccel/views/stored_runs.py. */
+function metricWords({ metric = "", metrics = {} }: StoredRun) {
+  const names = metric in metrics ? [metric] : Object.keys(metrics).filter((name) => !NOT_SHOWN.includes(name));
+  return names
+    .filter((name) => typeof metrics[name] === "number")
+    .slice(0, MOST_METRICS)
+    .map((name) => `${plain(name)} ${reading(metrics[name])}`)
+    .join(", ");
+}
+
+/** "lr 0.01, layers 2". */
+function configWords(run: StoredRun, most: number = MOST_METRICS) {
+  const said = Object.entries(paramsOf(run)).map(([name, value]) => `${plain(name)} ${paramWords(value)}`);
+  return said.slice(0, most).join(", ") + (said.length > most ? ", …" : "");
+}
