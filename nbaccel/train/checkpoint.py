@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nbaccel.train import errors
+from nbaccel import full_disks
 
 METADATA_FILE = ".metadata.json"
 
@@ -146,7 +146,7 @@ class Checkpoint(metaclass=_OldNames):
         try:
             _write(state, folder)
         except BaseException as error:
-            errors.explain(error)
+            full_disks.explain(error)
             if path is None:
                 shutil.rmtree(folder, ignore_errors=True)
             raise

@@ -22,11 +22,11 @@ from functools import partial
 from typing import Any
 
 import nbaccel
-from nbaccel import exceptions, stacks
+from nbaccel import exceptions, full_disks, stacks
 from nbaccel.handles.internal_work import internal_task
 from nbaccel.proc import host_address
 from nbaccel.train import controller as ct
-from nbaccel.train import errors, failures, session, storage
+from nbaccel.train import failures, session, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import TrainRunContext
 from nbaccel.train.controller import Failed, Reported, Returned, Stopped, StopPressed
@@ -678,7 +678,7 @@ def run_here(open_run: OpenRun, payload: Payload, context: TrainRunContext, tria
             if facts.stops:
                 return result
             raise
-        errors.explain(error)
+        full_disks.explain(error)
         records.failure(failures.short(0, {0: error}))
         records.close("failed", error if isinstance(error, Exception) else None, None)
         facts.happened(Failed(0, time.time()))

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import nbaccel
-from nbaccel import device_memory
+from nbaccel import device_memory, full_disks
 from nbaccel.accelerators import visibility
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.proc import host_address
-from nbaccel.train import errors, journal, session, storage
+from nbaccel.train import journal, session, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import BackendConfig
 from nbaccel.train.datasets import Datasets
@@ -263,7 +263,7 @@ class TrainWorker:
                     return "stopped", None
                 if (hint := visibility.hint(error)) and nbaccel.get_gpu_ids():
                     error.add_note(hint)
-                errors.explain(error)
+                full_disks.explain(error)
                 session_.send_last("failed", _last_words(error, session_.next_report))
                 raise
             finally:

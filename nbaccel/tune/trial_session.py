@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import nbaccel
-from nbaccel import exceptions
+from nbaccel import exceptions, full_disks
 from nbaccel.proc import host_address
-from nbaccel.train import errors, session, storage
+from nbaccel.train import session, storage
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.errors import SessionMisuseError, StopTraining, TrialInterrupted
 from nbaccel.train.forwarding import TrialHost
@@ -472,7 +472,7 @@ def run_trial(payload: Any, config: dict[str, Any], assignment: TrialAssignment,
         _finish_failed(trial)
         raise exited("trainable", exit) from exit
     except Exception as error:
-        errors.explain(error)
+        full_disks.explain(error)
         _finish_failed(trial)
         raise
     finally:

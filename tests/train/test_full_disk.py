@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from nbaccel import train, tune
-from nbaccel.train import Checkpoint, RunConfig, ScalingConfig, WorkerGroupError, errors, storage
+import nbaccel
+from nbaccel import full_disks, train, tune
+from nbaccel.train import Checkpoint, RunConfig, ScalingConfig, WorkerGroupError, storage
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from tests.disks import tiny_disk
 
@@ -28,7 +29,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def hint_of(function: Callable[..., Any], *args: Any) -> str:
     with pytest.raises((OSError, RuntimeError)) as caught:
         function(*args)
-    return errors.hint(caught.value)
+    return full_disks.hint(caught.value)
 
 
 def pickled(path: Path) -> None:
@@ -131,8 +132,8 @@ def test_files_that_travel_name_the_file(disk: Path) -> None:
 
 def test_another_error_gets_no_hint(tmp_path: Path) -> None:
     assert hint_of(lambda: (tmp_path / "missing" / "model").write_bytes(b"x")) == ""
-    assert errors.hint(RuntimeError("[enforce fail at alloc_cpu.cpp:117] data. you tried to allocate")) == ""
-    assert errors.hint(OSError(28, "No space left on device", "/dev/full")) == ""  # it says both
+    assert full_disks.hint(RuntimeError("[enforce fail at alloc_cpu.cpp:117] data. you tried to allocate")) == ""
+    assert full_disks.hint(OSError(28, "No space left on device", "/dev/full")) == ""  # it says both
 
 
 def fills_the_disk(config: dict[str, Any]) -> None:
@@ -157,13 +158,21 @@ def test_a_run_names_the_file_and_the_cause(
         run_config=kept(),
     )
     if workers:
-        with pytest.raises(WorkerGroupError, match=words(disk)):
+        with pytest.raises(WorkerGroupError, match=words(disk)) as failed:
             trainer.fit()
+        assert str(failed.value).count("No space left on device for") == 1
     else:
         with pytest.raises(OSError) as caught:
             trainer.fit()
-        assert any(errors.hint(caught.value) == note for note in caught.value.__notes__)
+        assert any(full_disks.hint(caught.value) == note for note in caught.value.__notes__)
     assert "No space left on device for" in capfd.readouterr().err  # the run's line under the cell
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_task_names_the_file_and_the_cause(disk: Path) -> None:
+    with pytest.raises(OSError, match=rf"No space left on device for {disk}/model.bin: 0 B") as caught:
+        nbaccel.get(nbaccel.remote(pickled).remote(disk / "model.bin"))
+    assert str(caught.value).count("No space left on device for") == 1
 
 
 @pytest.mark.usefixtures("cluster")

@@ -597,7 +597,11 @@ def _add_hint(error: BaseException, *, holds_gpu: bool, is_worker: bool) -> None
                 "notebook has set before the cell that submits it, and in a script what was set before init(). "
                 f'Or pass it: runtime_env={{"env_vars": {{"{error.args[0]}": ...}}}}.'
             )
-    if hint and isinstance(error, Exception):
+    if not hint and isinstance(error, (OSError, RuntimeError)):
+        from nbaccel import full_disks
+
+        hint = full_disks.hint(error)
+    if hint and isinstance(error, Exception) and hint not in getattr(error, "__notes__", ()):
         add_note(error, hint)
 
 
