@@ -11,10 +11,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import nbaccel
+from nbaccel import engine as engines
 
 
 class Broken(ValueError):
@@ -292,3 +293,28 @@ def speak_out_of_turn(what: str) -> None:
     started: Any = engine.started()
     started.link.send(words[what])
     time.sleep(1000)
+
+
+@nbaccel.remote
+def fork_while_locked() -> str:
+    """What a forked child's uses of the cluster raise, if threads held these locks when it was made."""
+    client: Any = engines.started()
+    uses = [lambda: nbaccel.put(1), nbaccel.cluster_resources, lambda: run.remote("raise")]
+    reading, writing = os.pipe()
+    with client.link._write_lock, client.link._question_lock, client.values._lock, client.references._lock:
+        if not os.fork():
+            try:
+                os.write(writing, " ".join(map(_raised, uses)).encode())
+            finally:
+                os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        return pipe.read()
+
+
+def _raised(use: Callable[[], object]) -> str:
+    try:
+        use()
+    except Exception as error:
+        return type(error).__name__
+    return "nothing"

@@ -372,3 +372,8 @@ def test_every_end_of_a_worker_ends_what_it_started_in_sessions_of_their_own(clu
     assert all(map(is_alive, kept))
     nbaccel.kill(other)
     wait_until(lambda: not any(map(is_alive, kept)))
+
+
+def test_a_child_forked_while_threads_of_its_worker_hold_locks_is_refused(cluster: Place) -> None:
+    answer = nbaccel.get(misbehaving.fork_while_locked.remote(), timeout=DEADLINE_S)
+    assert answer == "RaySystemError RaySystemError RaySystemError"

@@ -461,10 +461,13 @@ class Link:
         """In a forked child: close our copy without a word, and refuse all that is to be sent."""
         self.life = LinkLife.LOST
         self._error = exceptions.RaySystemError
-        self.send = lambda message: self.raise_if_lost()  # type: ignore[method-assign]
+        self.send = self.send_at_once = self.send_now = self.send_later = self._refuse  # type: ignore[method-assign]
         self.lost = engines.why_forked(os.getppid())
         self._sock.close()
         self._close_sockets()
+
+    def _refuse(self, message: Any) -> None:
+        self.raise_if_lost()
 
     def _close_sockets(self) -> None:
         """Those of which no message has spoken."""

@@ -207,7 +207,14 @@ class ObjectClient:
         self.ref_gone: Callable[[bytes], None] = self.references.gone
 
     def forget_in_child(self) -> None:
-        """In a child that a task has forked: the connection and its threads are the parent's."""
+        """In a child that a task has forked: the connection and its threads are the parent's.
+
+        What a thread held at that moment, nobody would ever let go of here.
+        """
+        for owner in (self, *vars(self).values()):
+            for name, held in list(getattr(owner, "__dict__", {}).items()):
+                if isinstance(held, _LOCK):
+                    setattr(owner, name, threading.Lock())
         self.link.forget()
         self.__dict__.pop("_finisher_queue", None)
 
@@ -525,6 +532,7 @@ def _reduced_actor(actor: ActorHandle) -> tuple[Any, ...]:
     return received_actor, (actor._actor_id_bytes, actor._class_name, actor._method_specs, actor._counted)
 
 
+_LOCK = type(threading.Lock())
 # How refs and handles are pickled in a process that cannot use their cluster: they may go back to one that can.
 REDUCERS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "reduce_ref": lambda ref: (received_ref, (ref._id,)),
