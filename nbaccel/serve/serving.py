@@ -98,15 +98,15 @@ def run(
 
 
 def _read_zero_as_one(spec: AppSpec) -> None:
-    global _has_said_one
-    if not _has_said_one and any(
+    global _has_given_notice
+    if not _has_given_notice and any(
         each.scaling is not None and not each.scaling.min_replicas for each in spec.deployments
     ):
-        _has_said_one = True
+        _has_given_notice = True
         _notice("min_replicas=0 is read as 1: a deployment keeps one replica.")
 
 
-_has_said_one = False
+_has_given_notice = False
 
 
 def _check_run(target: Any, name: Any, route_prefix: Any, logging_config: Any, unknown: dict[str, Any]) -> None:
@@ -221,12 +221,12 @@ def _start_door(asked: HTTPOptions) -> None:
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ImportError(f"nbaccel.serve needs {', '.join(missing)}: pip install 'nbaccel[serve]'", name=missing[0])
-    from nbaccel.serve.door import DoorActor
+    from nbaccel.serve.http_server import ServerActor
 
     here = NodeAffinitySchedulingStrategy(nbaccel.get_runtime_context().get_node_id(), soft=False)
-    actor = internal_actor(DoorActor, num_cpus=0, max_restarts=-1, max_concurrency=2, scheduling_strategy=here).remote(
-        callers.folder(), asked
-    )
+    actor = internal_actor(
+        ServerActor, num_cpus=0, max_restarts=-1, max_concurrency=2, scheduling_strategy=here
+    ).remote(callers.folder(), asked)
     try:
         nbaccel.get(actor.address.remote())
     except exceptions.RayActorError as error:
