@@ -1,7 +1,7 @@
 """The card of a cluster that `init()` shows, as text and as HTML, drawn from a snapshot alone: four lines.
 
 They say what the live card says (`views/frame.tsx`): what is busy, what is free, who holds the devices, and the
-one thing that is most worth knowing. `status_card.py` has all rows.
+one thing that is most worth knowing. `view.py` has all rows.
 """
 
 from __future__ import annotations
