@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from nbaccel.accelerators.machine import in_container, of_maker
 from nbaccel.accelerators.vendor import Device, Filter, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import as_list, parse_list
+from nbaccel.accelerators.visibility import parse_list
 
 VARIABLE = "ROCR_VISIBLE_DEVICES"
 _MAKER = "0x1002"
@@ -237,5 +237,4 @@ VENDOR = Vendor(
     filters=filters,
     matches=matches,
     type_of=type_of,
-    assign=as_list(VARIABLE),
 )

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from nbaccel.accelerators.vendor import Device, Environment, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import by_number, of_one_list
 
 VARIABLE = "ASCEND_RT_VISIBLE_DEVICES"
 _MIB = 1 << 20
@@ -146,13 +145,10 @@ VENDOR = Vendor(
     resource="NPU",
     variable=VARIABLE,
     unset=("ASCEND_DEVICE_ID",),
-    noset=(VARIABLE,),
     fractions=True,
     looked_for=("/dev/davinci*",),
     signs=signs,
     probe=probe,
-    filters=of_one_list(VARIABLE),
-    matches=by_number,
     type_of=type_of,
     assign=assign,
 )

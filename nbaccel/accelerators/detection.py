@@ -22,7 +22,7 @@ from nbaccel.accelerators.machine import scan_pci
 from nbaccel.accelerators.simulate import SIMULATE_VARIABLE, simulated_findings
 from nbaccel.accelerators.table import GPU_VENDORS, VENDORS, vendor_of
 from nbaccel.accelerators.vendor import Device, Finding, Machine, PciDevice, Vendor
-from nbaccel.accelerators.visibility import Selection, select
+from nbaccel.accelerators.visibility import Selection, filters_of, select
 
 DEADLINE_S = 10.0
 DEADLINE_VARIABLE = "NBACCEL_DETECTION_TIMEOUT_S"
@@ -255,7 +255,7 @@ def choose_gpu_vendor(detection: Detection, environ: Mapping[str, str], wanted: 
             return vendor.name
     if usable:
         return usable[0].name
-    named = [vendor.name for vendor in GPU_VENDORS if any(one.picks for one in vendor.filters(environ))]
+    named = [vendor.name for vendor in GPU_VENDORS if any(one.picks for one in filters_of(vendor, environ))]
     return named[0] if named else None
 
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 from nbaccel.accelerators.machine import of_maker
 from nbaccel.accelerators.vendor import Device, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import as_list, by_number, of_one_list
 
 VARIABLE = "HABANA_VISIBLE_MODULES"
 _MAKER = "0x1da3"
@@ -116,14 +115,8 @@ VENDOR = Vendor(
     family="Intel Gaudi",
     resource="HPU",
     variable=VARIABLE,
-    unset=(),
-    noset=(VARIABLE,),
-    fractions=False,
     looked_for=("/sys/class/accel (maker 0x1da3)", "/sys/class/habanalabs", "a PCI device of maker 0x1da3"),
     signs=signs,
     probe=probe,
-    filters=of_one_list(VARIABLE),
-    matches=by_number,
     type_of=type_of,
-    assign=as_list(VARIABLE),
 )

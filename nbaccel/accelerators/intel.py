@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from nbaccel.accelerators.machine import in_container, of_maker
 from nbaccel.accelerators.vendor import Device, Filter, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import as_list, by_number, split_entries
+from nbaccel.accelerators.visibility import split_entries
 
 VARIABLE = "ONEAPI_DEVICE_SELECTOR"
 _MASK = "ZE_AFFINITY_MASK"
@@ -202,8 +202,7 @@ VENDOR = Vendor(
     signs=signs,
     probe=probe,
     filters=filters,
-    matches=by_number,
     type_of=type_of,
-    assign=as_list(VARIABLE, "level_zero:"),
+    prefix="level_zero:",
     hidden="!*:gpu",
 )

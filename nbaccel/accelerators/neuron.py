@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbaccel.accelerators.vendor import Device, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import as_list, by_number, of_one_list
 
 VARIABLE = "NEURON_RT_VISIBLE_CORES"
 TYPE = "aws-neuron-core"
@@ -79,14 +78,10 @@ VENDOR = Vendor(
     variable=VARIABLE,
     # A number of cores beside a list of cores would ask for cores twice.
     unset=("NEURON_RT_NUM_CORES",),
-    noset=(VARIABLE,),
-    fractions=False,
     only_type=TYPE,
     looked_for=("/dev/neuron*",),
     signs=signs,
     probe=probe,
-    filters=of_one_list(VARIABLE, ranges=True),
-    matches=by_number,
+    ranges=True,
     type_of=type_of,
-    assign=as_list(VARIABLE),
 )

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from nbaccel.accelerators.machine import in_container, of_maker
 from nbaccel.accelerators.vendor import Device, Environment, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import of_one_list
+from nbaccel.accelerators.visibility import filters_of
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 _MAKER = "0x10de"
@@ -228,7 +228,7 @@ def pinned(
     On mixed cards without CUDA_DEVICE_ORDER, an index that the user preset means "CUDA's nth fastest": it is passed on
     as it stands, and which card that is stays unknown. Devices that nobody named by index get their UUIDs.
     """
-    preset = {entry for one in VENDOR.filters(environ) for entry in one.picks or ()}
+    preset = {entry for one in filters_of(VENDOR, environ) for entry in one.picks or ()}
     by_uuid = {entry for entry in preset if not entry.isdecimal()}
     ambiguous = indexes_are_ambiguous(found, environ)
     if not ambiguous:
@@ -274,13 +274,10 @@ VENDOR = Vendor(
     family="NVIDIA GPU",
     resource="GPU",
     variable=VARIABLE,
-    unset=(),
-    noset=(VARIABLE,),
     fractions=True,
     looked_for=("/dev/nvidia*", "/proc/driver/nvidia", "/dev/dxg (WSL)", "a PCI display device of maker 0x10de"),
     signs=signs,
     probe=probe,
-    filters=of_one_list(VARIABLE),
     matches=matches,
     type_of=type_of,
     assign=assign,

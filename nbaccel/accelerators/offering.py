@@ -16,7 +16,7 @@ from nbaccel.accelerators.detection import Detection, choose_gpu_vendor, usable_
 from nbaccel.accelerators.table import RESOURCES, VENDORS, vendor_of
 from nbaccel.accelerators.tpu import LEGAL_QUANTITIES
 from nbaccel.accelerators.vendor import Device, DeviceKind, Environment, Vendor
-from nbaccel.accelerators.visibility import Selection, renumbered, select, switched_off
+from nbaccel.accelerators.visibility import Selection, assigned, filters_of, renumbered, select, switched_off
 from nbaccel.quantities import TYPE_PREFIX
 
 TYPE_LABEL = "ray.io/accelerator-type"
@@ -194,7 +194,7 @@ def environment_for(devices: Sequence[Device], environ: Mapping[str, str], *, no
     if switched_off(vendor, environ):
         return {}
     ordered = sorted(devices, key=lambda device: device.index)
-    return {**dict.fromkeys(vendor.unset), **vendor.assign(ordered, environ, node_device_count)}
+    return assigned(vendor, ordered, environ, node_device_count)
 
 
 def named_by_user(devices: Sequence[Device], value: str) -> tuple[list[str], str]:
@@ -207,7 +207,7 @@ def named_by_user(devices: Sequence[Device], value: str) -> tuple[list[str], str
     (['2'], '2')
     """
     vendor = vendor_of(devices[0].vendor)
-    entries = [entry for found in vendor.filters({vendor.variable: value}) for entry in found.picks or ()]
+    entries = [entry for found in filters_of(vendor, {vendor.variable: value}) for entry in found.picks or ()]
     places = sorted(device.index for device in devices)
     if places[-1] >= len(entries):
         return entries, value

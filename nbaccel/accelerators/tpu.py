@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from nbaccel.accelerators.machine import in_container, of_maker
 from nbaccel.accelerators.vendor import Device, Environment, Finding, Machine, PciDevice, Say, Vendor
-from nbaccel.accelerators.visibility import by_number, of_one_list
 
 VARIABLE = "TPU_VISIBLE_CHIPS"
 LEGAL_QUANTITIES = (1, 2, 4, 8)
@@ -169,13 +168,9 @@ VENDOR = Vendor(
     resource="TPU",
     variable=VARIABLE,
     unset=("TPU_VISIBLE_DEVICES",),
-    noset=(VARIABLE,),
-    fractions=False,
     looked_for=("/dev/accel* and /dev/vfio/* of maker 0x1ae0",),
     signs=signs,
     probe=probe,
-    filters=of_one_list(VARIABLE),
-    matches=by_number,
     type_of=type_of,
     assign=assign,
 )

@@ -187,6 +187,11 @@ class PciDevice(Struct, frozen=True):
         return self.class_code.startswith("0x03")
 
 
+def by_number(device: Device, entry: str) -> bool:
+    """Match as vendors do that number devices and have no other names for them."""
+    return entry.isdecimal() and device.ordinal == int(entry)
+
+
 def keep(
     found: Sequence[Device], selected: Sequence[Device], environ: Mapping[str, str]
 ) -> tuple[list[Device], list[str]]:
@@ -202,15 +207,17 @@ class Vendor(Struct, frozen=True):
     """One row of the table of vendors; its functions live in the vendor's module.
 
     variable     set for a task; the others in `unset` are removed, because inherited filters stack
-    noset        names that, after RAY_EXPERIMENTAL_NOSET_ or NBACCEL_NOSET_, keep a task's environment as it is
-    fractions    may a task ask for a part of a device?
     signs        cheap evidence on this machine (files only) that there is something to ask; empty means absent
     looked_for   what `signs` looks at, in words
     probe        asks the devices; may block, and raises nothing but what a vendor's library throws
-    filters      the visible-devices variables that are set, in the order in which they act
-    matches      does an entry of such a variable mean this device?
     type_of      accelerator type from a marketing name
-    assign       the environment for a task with these devices, given its environment and how many the node has
+    noset        names that, after RAY_EXPERIMENTAL_NOSET_ or NBACCEL_NOSET_, keep a task's environment; else `variable`
+    fractions    may a task ask for a part of a device?
+    filters      the visible-devices variables that are set, in the order in which they act; else the list in `variable`
+    ranges       may that list have ranges, "0-3"?
+    matches      does an entry of such a variable mean this device?
+    assign       the environment for a task with these devices, given its environment and how many the node has; else
+                 `variable` is their list, after `prefix`
     hidden       the text that hides every device
     only_type    the accelerator type of every device of this vendor, where there is only one; logical ones have it too
     pin          settles `id` and `visible_value` of the selected devices, given all found; also notes for the user
@@ -220,16 +227,18 @@ class Vendor(Struct, frozen=True):
     family: str
     resource: str
     variable: str
-    unset: tuple[str, ...]
-    noset: tuple[str, ...]
-    fractions: bool
     looked_for: tuple[str, ...]
     signs: Callable[[Machine, Sequence[PciDevice]], list[str]]
     probe: Callable[[Machine, Sequence[PciDevice], Say], Finding]
-    filters: Callable[[Mapping[str, str]], list[Filter]]
-    matches: Callable[[Device, str], bool]
     type_of: Callable[[str], str | None]
-    assign: Callable[[Sequence[Device], Mapping[str, str], int], Environment]
+    unset: tuple[str, ...] = ()
+    noset: tuple[str, ...] = ()
+    fractions: bool = False
+    filters: Callable[[Mapping[str, str]], list[Filter]] | None = None
+    ranges: bool = False
+    matches: Callable[[Device, str], bool] = by_number
+    assign: Callable[[Sequence[Device], Mapping[str, str], int], Environment] | None = None
+    prefix: str = ""
     hidden: str = ""
     only_type: str | None = None
     pin: Callable[[Sequence[Device], Sequence[Device], Mapping[str, str]], tuple[list[Device], list[str]]] = keep

@@ -42,28 +42,23 @@ def parse_list(variable: str, environ: Mapping[str, str], *, ranges: bool = Fals
     return Filter(variable, value, tuple(picks), problems=tuple(problems))
 
 
-def of_one_list(variable: str, *, ranges: bool = False) -> Callable[[Mapping[str, str]], list[Filter]]:
-    """`Vendor.filters` of who has one such variable."""
-
-    def filters(environ: Mapping[str, str]) -> list[Filter]:
-        found = parse_list(variable, environ, ranges=ranges)
-        return [found] if found else []
-
-    return filters
+def filters_of(vendor: Vendor, environ: Mapping[str, str]) -> list[Filter]:
+    """The vendor's visible-devices variables that are set, in the order in which they act."""
+    if vendor.filters is not None:
+        return vendor.filters(environ)
+    found = parse_list(vendor.variable, environ, ranges=vendor.ranges)
+    return [found] if found else []
 
 
-def by_number(device: Device, entry: str) -> bool:
-    """`Vendor.matches` of who numbers devices and has no other names for them."""
-    return entry.isdecimal() and device.ordinal == int(entry)
-
-
-def as_list(variable: str, prefix: str = "") -> Callable[[Sequence[Device], Mapping[str, str], int], Environment]:
-    """`Vendor.assign` of who takes the devices as a list, after `prefix`."""
-
-    def assign(devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int) -> Environment:
-        return {variable: prefix + ",".join(device.visible_value for device in devices)}
-
-    return assign
+def assigned(
+    vendor: Vendor, devices: Sequence[Device], environ: Mapping[str, str], node_device_count: int
+) -> Environment:
+    """The variables that give a task these devices; the vendor's others are removed."""
+    if vendor.assign is not None:
+        given = vendor.assign(devices, environ, node_device_count)
+    else:
+        given = {vendor.variable: vendor.prefix + ",".join(device.visible_value for device in devices)}
+    return {**dict.fromkeys(vendor.unset), **given}
 
 
 def split_entries(variable: str, text: str, *, ranges: bool = False, prefix: str = "") -> tuple[list[str], list[str]]:
@@ -120,7 +115,7 @@ class Selection(Struct):
 
 def select(vendor: Vendor, found: Sequence[Device], environ: Mapping[str, str]) -> Selection:
     """Apply the vendor's variables, one after the other, to the devices found, in the order of their entries."""
-    filters = [one for one in vendor.filters(environ) if one.picks is not None or one.drops]
+    filters = [one for one in filters_of(vendor, environ) if one.picks is not None or one.drops]
     if not filters:
         return Selection(list(found), restricted=False)
     problems = [problem for one in filters for problem in one.problems]
@@ -194,7 +189,11 @@ def renumbered(devices: Sequence[Device]) -> list[Device]:
 
 def switched_off(vendor: Vendor, environ: Mapping[str, str]) -> bool:
     """Whether the user has asked to leave this vendor's variables alone."""
-    names = [f"{prefix}{name}" for name in vendor.noset for prefix in ("RAY_EXPERIMENTAL_NOSET_", "NBACCEL_NOSET_")]
+    names = [
+        f"{prefix}{name}"
+        for name in vendor.noset or [vendor.variable]
+        for prefix in ("RAY_EXPERIMENTAL_NOSET_", "NBACCEL_NOSET_")
+    ]
     return any(environ.get(name, "").strip().lower() in ("1", "true", "yes", "on") for name in names)
 
 

@@ -9,7 +9,7 @@ from types import TracebackType
 import msgspec
 
 from nbaccel import engine as engines
-from nbaccel.autoscaler.sdk import check_count, checked_bundles, say_fixed, started_for
+from nbaccel.autoscaler.sdk import check_count, checked_bundles, notify_fixed, started_for
 from nbaccel.views.explanations import ExpectedGrowth
 from nbaccel.views.snapshot import ArrivalRow, NodeRow, NodeTypeRow, RequestRow
 
@@ -56,7 +56,7 @@ class HeldResources:
 
     def __enter__(self) -> HeldResources:
         if not self._engine.hold_resources(self._id, self._bundles):
-            say_fixed(self._engine, "held()")
+            notify_fixed(self._engine, "held()")
         return self
 
     def __exit__(

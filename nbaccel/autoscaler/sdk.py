@@ -37,7 +37,7 @@ def request_resources(
         _check_selectors(bundle_label_selectors, bundles)
     checked = None if bundles is None else checked_bundles(bundles)
     if not engine.request_resources(num_cpus, checked, bundle_label_selectors) and (num_cpus or bundles):
-        say_fixed(engine, "request_resources()")
+        notify_fixed(engine, "request_resources()")
 
 
 def started_for(what: str) -> engines.Engine:
@@ -60,7 +60,7 @@ def checked_bundles(bundles: list[dict[str, float]]) -> list[dict[str, float]]:
     return [{str(name): quantity(str(name), amount) or 0.0 for name, amount in bundle.items()} for bundle in bundles]
 
 
-def say_fixed(engine: engines.Engine, what: str) -> None:
+def notify_fixed(engine: engines.Engine, what: str) -> None:
     """Tell the user that this cluster does not grow."""
     has = " and ".join(f"{engine.cluster_resources().get(name, 0):g} {name}" for name in ("CPU", "GPU"))
     if engine.name == "ray":

@@ -9,7 +9,7 @@
             │
             ▼
         views ► view ► card, static_tables, …      a Snapshot becomes text/plain and text/html, nothing else is asked
-                             └► parts, curves ► theme       what all HTML is made of (docs/design.md)
+                             └► blocks, curves ► theme      what all HTML is made of (docs/design.md)
         dashboards ► widget ► publishing ► drawn   the same, live: frontend/ draws it, built into static/cockpit.js
                             └► displays            over the saved card, so that a file names no widget
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from nbaccel.notebook import parts
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks
+from nbaccel.notebook.blocks import Html
 from nbaccel.notebook.timeline import LaneLabels
 from nbaccel.notebook.view import View
 from nbaccel.views import palette, tables, wording
@@ -30,15 +30,15 @@ _GRID = "nbaccel-grid"  # tables of one grid of columns
 
 def accounting_view(answer: AccountingAnswer, snapshot: Snapshot | None = None) -> View:
     """The accounting by function, by cell and by device; a snapshot names other notebooks, nodes and MIG devices."""
-    drawn = parts.box(sections(answer, snapshot))
+    drawn = blocks.box(sections(answer, snapshot))
     if not answer.functions:
         return View("Nothing has run yet.", drawn)
     labels, used = LaneLabels(snapshot), _used_cells(answer)
     lines = [
         total(answer),
-        *(f"{wording.plain(row.name)}: {_said(row, answer)}" for row in answer.functions[:MOST_ROWS]),
+        *(f"{wording.plain(row.name)}: {_row_words(row, answer)}" for row in answer.functions[:MOST_ROWS]),
     ]
-    lines += [f"{wording.cell(_cell(row, snapshot))}: {_said(row, answer)}" for row in used[:MOST_ROWS]]
+    lines += [f"{wording.cell(_cell(row, snapshot))}: {_row_words(row, answer)}" for row in used[:MOST_ROWS]]
     devices = _in_order(answer, labels)
     lines += [f"{labels.of(row.device)}: idle {idle(row, answer.time)}" for row in devices[:MOST_ROWS]]
     return View("\n".join(lines), drawn)
@@ -48,13 +48,13 @@ def sections(answer: AccountingAnswer, snapshot: Snapshot | None) -> list[Html]:
     """The total, and a table for each of functions, cells and devices."""
     used = _used_cells(answer)
     more = answer.left_out + sum(max(len(rows) - MOST_ROWS, 0) for rows in (answer.functions, used))
-    first = parts.paragraph(parts.words(total(answer), strong=True)) if answer.functions else _nothing()
+    first = blocks.paragraph(blocks.words(total(answer), strong=True)) if answer.functions else _nothing()
     return [
         first,
         _table("By function", "Function", answer, answer.functions, _function),
-        _table("By cell", "Cell", answer, used, lambda row: parts.words(_cell(row, snapshot))),
+        _table("By cell", "Cell", answer, used, lambda row: blocks.words(_cell(row, snapshot))),
         _devices(answer, LaneLabels(snapshot)),
-        parts.note(f"and {wording.count(more, 'more row')}" if more else ""),
+        blocks.note(f"and {wording.count(more, 'more row')}" if more else ""),
     ]
 
 
@@ -101,13 +101,13 @@ def _used_cells(answer: AccountingAnswer) -> list[AccountRow]:
     return [row for row in answer.cells if row.name]
 
 
-def _said(row: AccountRow, answer: AccountingAnswer) -> str:
+def _row_words(row: AccountRow, answer: AccountingAnswer) -> str:
     used = f"{_in_unit(row.device_seconds, answer)} device-{_unit(answer)[0]}s"
     return f"{wording.count(row.runs, 'run')}, {used}"
 
 
 def _nothing() -> Html:
-    return parts.empty(NOTHING, "f.remote()")
+    return blocks.empty(NOTHING, "f.remote()")
 
 
 def _cell(row: AccountRow, snapshot: Snapshot | None) -> str:
@@ -116,7 +116,7 @@ def _cell(row: AccountRow, snapshot: Snapshot | None) -> str:
 
 
 def _function(row: AccountRow) -> Html:
-    return parts.join([parts.swatch(_colour(row)), parts.name_cell(wording.plain(row.name))])
+    return blocks.join([blocks.swatch(_colour(row)), blocks.name_cell(wording.plain(row.name))])
 
 
 def _colour(row: AccountRow) -> str:
@@ -131,18 +131,18 @@ def _table(
     name: Callable[[AccountRow], Html],
 ) -> Html:
     if not rows:
-        return parts.NOTHING
+        return blocks.NOTHING
     failed, all_seconds, unit = any(row.failed for row in rows), _all_seconds(answer), _unit(answer)[0]
     devices = [f"Device-{unit}s", "Share"] if all_seconds > 0 else []
     columns = [what, "Runs", *(["Failed"] if failed else []), f"{unit.capitalize()}s in all", *devices]
     cells = []
     for row in rows[:MOST_ROWS]:
-        ended = [parts.words(str(row.runs)), *([parts.failures(row.failed)] if failed else [])]
+        ended = [blocks.words(str(row.runs)), *([blocks.failures(row.failed)] if failed else [])]
         said = [_in_unit(row.seconds, answer), *([_in_unit(row.device_seconds, answer)] if devices else [])]
         colour = _colour(row) if rows is answer.functions else palette.WAITING
         share = [_share(row.device_seconds / all_seconds, colour)] if devices else []
-        cells.append([name(row), *ended, *map(parts.words, said), *share])
-    return parts.table(title, columns, cells, kind=_GRID)
+        cells.append([name(row), *ended, *map(blocks.words, said), *share])
+    return blocks.table(title, columns, cells, kind=_GRID)
 
 
 def _devices(answer: AccountingAnswer, labels: LaneLabels) -> Html:
@@ -150,21 +150,21 @@ def _devices(answer: AccountingAnswer, labels: LaneLabels) -> Html:
     rows = _in_order(answer, labels)
     unused = [row for row in rows if not row.held_seconds]
     if len(unused) == len(rows):
-        return parts.NOTHING
+        return blocks.NOTHING
     together = unused if len(unused) > MOST_UNUSED else []
     cells = [_held(labels.drawn(row.device), row, answer) for row in rows if row.held_seconds or not together]
     if together:
         names = ", ".join(labels.of(row.device) for row in unused)
-        named = parts.titled(parts.words(wording.count(len(unused), "device"), strong=True), names)
+        named = blocks.titled(blocks.words(wording.count(len(unused), "device"), strong=True), names)
         cells.insert(0, _held(named, unused[0], answer))
     columns = ["Device", f"Held {_unit(answer)[0]}s", "Idle", "Held share"]
-    return parts.table("By device", columns, cells, kind=_GRID)
+    return blocks.table("By device", columns, cells, kind=_GRID)
 
 
 def _held(named: Html, row: DeviceAccount, answer: AccountingAnswer) -> list[Html]:
     held = _in_unit(row.held_seconds, answer) if row.held_seconds else "never"
     share = _share(_held_share(row, answer.time))
-    return [named, parts.words(held), parts.words(idle(row, answer.time)), share]
+    return [named, blocks.words(held), blocks.words(idle(row, answer.time)), share]
 
 
 def _in_order(answer: AccountingAnswer, labels: LaneLabels) -> list[DeviceAccount]:
@@ -173,4 +173,4 @@ def _in_order(answer: AccountingAnswer, labels: LaneLabels) -> list[DeviceAccoun
 
 def _share(share: float, colour: str = palette.WAITING) -> Html:
     """A bar with its number."""
-    return parts.join([parts.bar([(share, colour)], width_px=_BAR_PX), parts.words(_percent(share))])
+    return blocks.join([blocks.bar([(share, colour)], width_px=_BAR_PX), blocks.words(_percent(share))])

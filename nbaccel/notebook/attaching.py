@@ -154,14 +154,14 @@ class StopWatch:
                 signal.pthread_kill(main, ROUSE)
                 pauses = pauses[1:]
                 continue
-            heard = os.read(reader, 64)
-            if signal.SIGINT in heard:
+            received = os.read(reader, 64)
+            if signal.SIGINT in received:
                 self._pressed_at = time.monotonic()
             try:
                 loop.call_soon_threadsafe(lambda: None)
             except RuntimeError:
                 return  # the kernel has ended
-            if signal.SIGINT in heard:
+            if signal.SIGINT in received:
                 pressed_at, cell = self._pressed_at, self._cell_began_at
                 pauses = _PAUSES_S if rouses else ()
                 time.sleep(_MAIN_FIRST_S)

@@ -1,7 +1,7 @@
 """The card of a cluster that `init()` shows, as text and as HTML, drawn from a snapshot alone: four lines.
 
 They say what the live card says (`views/frame.tsx`): what is busy, what is free, who holds the devices, and the
-one thing that is most worth knowing. `status_card.py` has all rows.
+one thing that is most worth knowing. `view.py` has all rows.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Literal
 
 import msgspec
 
-from nbaccel.notebook import experiment_card, parts, run_card, static_tables
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks, experiment_card, run_card, static_tables
+from nbaccel.notebook.blocks import Html
 from nbaccel.views import experiment_snapshot, node_tables, palette, run_snapshot, tables, task_lines, totals, wording
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import Alert, DeviceRow, Holder, Snapshot
@@ -45,10 +45,10 @@ def last_mimebundle(
     said = alert_words(alerts)
     lines = [*head, used, f"attention: {said}" if said else ""]
     first, *rest = head
-    facts = [parts.words(words, strong=not at) for at, words in enumerate(first.split(" · "))]
-    shown = [parts.first_line(facts, tables.headline(snapshot)), *map(parts.line, rest), *past]
-    shown += [parts.attention(said)] if said else []
-    return {"text/plain": "\n".join(line for line in lines if line), "text/html": parts.box(shown)}
+    facts = [blocks.words(words, strong=not at) for at, words in enumerate(first.split(" · "))]
+    shown = [blocks.first_line(facts, tables.headline(snapshot)), *map(blocks.line, rest), *past]
+    shown += [blocks.attention(said)] if said else []
+    return {"text/plain": "\n".join(line for line in lines if line), "text/html": blocks.box(shown)}
 
 
 def _last_lines(snapshot: Snapshot, how: End) -> list[str]:
@@ -94,10 +94,10 @@ def text(snapshot: Snapshot) -> str:
 def html(snapshot: Snapshot, at: str = "") -> str:
     """The card as HTML; `at` says when it was so. It needs no script and stays correct when it is saved."""
     title = tables.headline(snapshot)
-    return parts.box(
+    return blocks.box(
         [
-            parts.header(tables.busy(snapshot), tables.counted(snapshot), title, at),
-            parts.note(_second_line(snapshot)),
+            blocks.header(tables.busy(snapshot), tables.counted(snapshot), title, at),
+            blocks.note(_second_line(snapshot)),
             devices_html(snapshot),
             most_html(snapshot),
         ]
@@ -119,7 +119,7 @@ def _second_line(snapshot: Snapshot) -> str:
 # The page draws the same (`views/frame.tsx`).
 
 
-MOST_TOLD = 8  # devices that are told one by one
+MOST_LISTED = 8  # devices that are told one by one
 GROUPS_SHOWN = 8  # names of holders of more devices
 CALM = "Nothing waits, and nothing needs attention."
 NO_TASK, NO_TASK_CODE = "No task yet. A call makes one:", "f.remote()"
@@ -166,7 +166,7 @@ def devices_text(snapshot: Snapshot) -> str:
     shown = _shown(snapshot)
     if not shown:
         return tables.devices(snapshot).empty
-    if len(shown) > MOST_TOLD:
+    if len(shown) > MOST_LISTED:
         holders = _holders_of(shown, snapshot)
         names = ", ".join(group.words for group in holders.groups[:GROUPS_SHOWN])
         return wording.sentence([f"Held by {names}" if names else "Nobody holds one", holders.rest])
@@ -179,32 +179,34 @@ def devices_html(snapshot: Snapshot) -> Html:
     shown = _shown(snapshot)
     if not shown:
         return static_tables.devices(snapshot)
-    if len(shown) > MOST_TOLD:
-        return parts.paragraph(_many(_holders_of(shown, snapshot), len(shown) + totals.more_devices(snapshot)))
+    if len(shown) > MOST_LISTED:
+        return blocks.paragraph(_many(_holders_of(shown, snapshot), len(shown) + totals.more_devices(snapshot)))
     named = tables.labels_of_devices(snapshot.devices)
-    return parts.strip(_device(row, named[_key(row)], snapshot) for row in shown)
+    return blocks.strip(_device(row, named[_key(row)], snapshot) for row in shown)
 
 
 def _device(row: DeviceRow, label: str, snapshot: Snapshot) -> tuple[Html, str]:
     """What is shown of a device, and the same in words, for where it is cut."""
-    bar = parts.bar(static_tables.shares(row, snapshot), width_px=28)
+    bar = blocks.bar(static_tables.shares(row, snapshot), width_px=28)
     held = [_holder(holder, snapshot) for holder in row.holders]
-    who = parts.join(held, ", ") if held else parts.words(_who(row, snapshot), quiet=True)
-    return parts.join([parts.words(label, strong=True), bar, who]), f"{label}: {_who(row, snapshot)}"
+    who = blocks.join(held, ", ") if held else blocks.words(_who(row, snapshot), quiet=True)
+    return blocks.join([blocks.words(label, strong=True), bar, who]), f"{label}: {_who(row, snapshot)}"
 
 
 def _holder(holder: Holder, snapshot: Snapshot) -> Html:
     about = "".join(f" · {fact}" for fact in static_tables.holder_facts(holder, snapshot))
-    return Html(parts.words(wording.plain(holder.name)) + (parts.words(about, quiet=True) if about else ""))
+    return Html(blocks.words(wording.plain(holder.name)) + (blocks.words(about, quiet=True) if about else ""))
 
 
 def _many(holders: _Holders, total: int) -> Html:
     total = max(total - holders.gone, 1)
     shares = [(group.share / total, palette.colour(group.hue)) for group in holders.groups]
     shares += [(holders.taken / total, palette.TAKEN)] if holders.taken else []
-    names = [parts.key(palette.colour(group.hue), parts.words(group.words)) for group in holders.groups[:GROUPS_SHOWN]]
-    said = parts.join([parts.words("Held by" if names else "Nobody holds one"), parts.join(names, ", ")])
-    return parts.join([parts.bar(shares, width_px=160), parts.join([said, parts.words(holders.rest)], " · ")])
+    names = [
+        blocks.key(palette.colour(group.hue), blocks.words(group.words)) for group in holders.groups[:GROUPS_SHOWN]
+    ]
+    said = blocks.join([blocks.words("Held by" if names else "Nobody holds one"), blocks.join(names, ", ")])
+    return blocks.join([blocks.bar(shares, width_px=160), blocks.join([said, blocks.words(holders.rest)], " · ")])
 
 
 def _shown(snapshot: Snapshot) -> list[DeviceRow]:
@@ -262,12 +264,12 @@ def most_text(snapshot: Snapshot) -> str:
 def most_html(snapshot: Snapshot) -> Html:
     """The same as HTML."""
     if snapshot.alerts:
-        return parts.attention(alert_words(snapshot.alerts))
+        return blocks.attention(alert_words(snapshot.alerts))
     waits = _waits(snapshot)
     if waits:
-        return parts.line(waits)
-    said = _under_way_html(snapshot) or parts.line(node_tables.moving(snapshot))
-    return said or (parts.note(CALM) if snapshot.counts else parts.empty(NO_TASK, NO_TASK_CODE))
+        return blocks.line(waits)
+    said = _under_way_html(snapshot) or blocks.line(node_tables.moving(snapshot))
+    return said or (blocks.note(CALM) if snapshot.counts else blocks.empty(NO_TASK, NO_TASK_CODE))
 
 
 def alert_words(alerts: Sequence[Alert]) -> str:
@@ -304,12 +306,12 @@ def _under_way_html(snapshot: Snapshot) -> Html:
     for run in _runs(snapshot):
         facts = [run_snapshot.progress_words(run), run_snapshot.metric_words(run)]
         return _one_line(run.name, run_card.state(run), [run_snapshot.time_words(run, now), *facts])
-    return parts.NOTHING
+    return blocks.NOTHING
 
 
 def _one_line(name: str, state: Html, facts: Sequence[str]) -> Html:
-    said = parts.words(wording.sentence(facts), quiet=True)
-    return parts.paragraph(parts.join([parts.words(wording.plain(name), strong=True), state, said]))
+    said = blocks.words(wording.sentence(facts), quiet=True)
+    return blocks.paragraph(blocks.join([blocks.words(wording.plain(name), strong=True), state, said]))
 
 
 def _experiments(snapshot: Snapshot) -> list[experiment_snapshot.ExperimentSnapshot]:

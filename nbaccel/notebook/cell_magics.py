@@ -22,7 +22,7 @@ from IPython.display import publish_display_data
 import nbaccel
 from nbaccel import api, engine
 from nbaccel.exceptions import GetTimeoutError, RayError, RayTaskError
-from nbaccel.notebook import accounting, arguments, cell_run, cells, options, parts, view
+from nbaccel.notebook import accounting, arguments, blocks, cell_run, cells, options, view
 from nbaccel.notebook.arguments import in_one_line
 from nbaccel.notebook.cell_run import Body, Outcome, prepare
 from nbaccel.notebook.options import documented
@@ -50,7 +50,7 @@ class CellMagics(Magics):
         refs = [self._submit(body, asked, given) for given in self._items(asked)]
         if asked.get("noblock"):
             self._bind(asked, refs)
-            self._say_what_is_covered(asked, body)
+            self._report_what_is_covered(asked, body)
             names = ", ".join(wording.short_id(ref.task_id().hex()) for ref in refs)
             view.show(view.of_message(f"{wording.count(len(refs), 'task')} submitted: {names}"))
             return
@@ -58,8 +58,8 @@ class CellMagics(Magics):
         for outcome in outcomes:
             _publish(outcome)
         self._bind(asked, outcomes)
-        self._say_what_was_lost(outcomes)
-        self._say_what_is_covered(asked, body)
+        self._report_what_was_lost(outcomes)
+        self._report_what_is_covered(asked, body)
 
     @cell_magic
     @no_var_expand
@@ -73,8 +73,8 @@ class CellMagics(Magics):
         wall_s = time.monotonic() - started
         _publish(outcome)
         self._bind(asked, [outcome])
-        self._say_what_was_lost([outcome])
-        self._say_what_is_covered(asked, body)
+        self._report_what_was_lost([outcome])
+        self._report_what_is_covered(asked, body)
         rows = [row for row in api.snapshot().tasks if row.task_id == ref.task_id().hex()]
         in_all = accounting.total(engine.current().history(ReadAccounting()))
         view.show(timing_view(wall_s, rows[0] if rows else None, in_all))
@@ -123,7 +123,7 @@ class CellMagics(Magics):
             self.shell.user_ns[asked["o"]] = values if "each" in asked else values[0]
 
     @staticmethod
-    def _say_what_was_lost(outcomes: list[Outcome]) -> None:
+    def _report_what_was_lost(outcomes: list[Outcome]) -> None:
         """One line with the names whose values could not be sent back, however many tasks assigned them."""
         reasons = {name: why for outcome in outcomes for name, why in cell_run.lost(outcome).items()}
         if reasons:
@@ -131,7 +131,7 @@ class CellMagics(Magics):
             view.show(view.of_message(f"These values cannot be sent and did not come back: {each}."))
 
     @staticmethod
-    def _say_what_is_covered(asked: dict[str, Any], body: Body) -> None:
+    def _report_what_is_covered(asked: dict[str, Any], body: Body) -> None:
         """Tell the user when -o binds a name that the cell assigns too: that variable is inside of the outcome."""
         name = asked.get("o")
         if name is not None and name in (body.wants or ()):
@@ -235,8 +235,8 @@ def _publish(outcome: Outcome) -> None:
 def timing_view(wall_s: float, row: TaskRow | None, in_all: str = "") -> view.View:
     """How long a task took and what it used; `in_all` is the use of the whole cluster."""
     said = timing(wall_s, row)
-    shown = [parts.paragraph(parts.words(said, strong=True)), parts.note(in_all) if in_all else parts.NOTHING]
-    return view.View("\n".join(filter(None, (said, in_all))), parts.box(shown))
+    shown = [blocks.paragraph(blocks.words(said, strong=True)), blocks.note(in_all) if in_all else blocks.NOTHING]
+    return view.View("\n".join(filter(None, (said, in_all))), blocks.box(shown))
 
 
 def timing(wall_s: float, row: TaskRow | None) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from nbaccel.notebook import parts
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks
+from nbaccel.notebook.blocks import Html
 from nbaccel.views import wording
 
 TABLE_ROWS = 8  # points of a curve that its table shows
@@ -50,10 +50,10 @@ def curve(title: str, series: Sequence[Series], *, x: str = "step", empty: str =
     """
     known = [each for each in series if each.known()]
     if not known:
-        return parts.empty(f"{title}: {empty}")
+        return blocks.empty(f"{title}: {empty}")
     names = [_named(each) for each in known]
     return Html(
-        parts.paragraph(parts.join([parts.words(title, strong=True), _scale(title, known), *names]))
+        blocks.paragraph(blocks.join([blocks.words(title, strong=True), _scale(title, known), *names]))
         + _drawing(title, known, x, Marks(), _LARGE)
         + table(title, known, x)
     )
@@ -61,8 +61,8 @@ def curve(title: str, series: Sequence[Series], *, x: str = "step", empty: str =
 
 def small(series: Series, *, x: str, marks: Marks) -> Html:
     """One line with its name and last value, to stand beside others; a table of all of them is a part of its own."""
-    last = parts.words(wording.number(series.known()[-1][1]))
-    said = parts.paragraph(parts.join([parts.words(series.name, strong=True), _scale(series.name, [series]), last]))
+    last = blocks.words(wording.number(series.known()[-1][1]))
+    said = blocks.paragraph(blocks.join([blocks.words(series.name, strong=True), _scale(series.name, [series]), last]))
     return Html(said + _drawing(series.name, [series], x, marks, _SMALL))
 
 
@@ -73,16 +73,16 @@ def is_logarithmic(low: float, high: float, name: str = "") -> bool:
 
 def _scale(name: str, series: Sequence[Series]) -> Html:
     values = [y for each in series for _, y in each.known()]
-    return parts.words("log scale", quiet=True) if is_logarithmic(min(values), max(values), name) else parts.NOTHING
+    return blocks.words("log scale", quiet=True) if is_logarithmic(min(values), max(values), name) else blocks.NOTHING
 
 
 def table(title: str, series: Sequence[Series], x: str) -> Html:
     """Some points of the lines as a table, for readers who do not see the drawing."""
-    return parts.for_ears(parts.table(title, [x, *(each.name for each in series)], rows(series), seen=False))
+    return blocks.for_ears(blocks.table(title, [x, *(each.name for each in series)], rows(series), seen=False))
 
 
 def _named(series: Series) -> Html:
-    return parts.key(series.colour, parts.words(f"{series.name} {wording.number(series.known()[-1][1])}"))
+    return blocks.key(series.colour, blocks.words(f"{series.name} {wording.number(series.known()[-1][1])}"))
 
 
 def rows(known: Sequence[Series]) -> list[list[Html]]:
@@ -94,8 +94,8 @@ def rows(known: Sequence[Series]) -> list[list[Html]]:
     chosen = sorted({moments[round(place * (len(moments) - 1) / max(1, count - 1))] for place in range(count)})
     return [
         [
-            parts.words(wording.number(x)),
-            *(parts.words(wording.number(each[x]) if x in each else "") for each in values),
+            blocks.words(wording.number(x)),
+            *(blocks.words(wording.number(each[x]) if x in each else "") for each in values),
         ]
         for x in chosen
     ]

@@ -54,18 +54,18 @@ class Displays:
         self._parents[name] = parent = self._watch.parent()
         while len(self._parents) > self._most:
             del self._parents[next(iter(self._parents))]
-        self._say("display_data", name, parent, data, metadata)
+        self._publish("display_data", name, parent, data, metadata)
 
     def draw(self, data: dict[str, Any]) -> None:
         """Replace all outputs by this one, for now."""
         for name, parent in list(self._parents.items()):
-            self._say("update_display_data", name, parent, data, {})
+            self._publish("update_display_data", name, parent, data, {})
 
     def draw_one(self, name: str, data: dict[str, Any]) -> None:
         """Replace one output for now, unless it has been drawn for good."""
         parent = self._parents.get(name)
         if parent is not None:
-            self._say("update_display_data", name, parent, data, {})
+            self._publish("update_display_data", name, parent, data, {})
 
     def draw_last(self, data: dict[str, Any]) -> None:
         """Replace all outputs by this one for good. Two threads may call this at once: a cell that shuts down, and the
@@ -75,13 +75,13 @@ class Displays:
             parent = self._parents.pop(name, None)
             if parent is not None:
                 self._last[name] = parent
-                self._say("update_display_data", name, parent, data, {})
+                self._publish("update_display_data", name, parent, data, {})
 
     def draw_last_again(self, data: dict[str, Any]) -> None:
         """Replace what was drawn for good last, because its pictures have come."""
         for name, parent in self._last.items():
-            self._say("update_display_data", name, parent, data, {})
+            self._publish("update_display_data", name, parent, data, {})
 
-    def _say(self, kind: str, name: str, parent: bytes, data: dict[str, Any], metadata: dict[str, Any]) -> None:
+    def _publish(self, kind: str, name: str, parent: bytes, data: dict[str, Any], metadata: dict[str, Any]) -> None:
         content = {"data": data, "metadata": metadata, "transient": {"display_id": name}}
         self._send(kind, content, json.loads(parent) if parent else {})

@@ -14,7 +14,7 @@ from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbaccel import api, autoscaler, engine
 from nbaccel.autoscaler.held_resources import bundles_of
-from nbaccel.autoscaler.sdk import say_fixed
+from nbaccel.autoscaler.sdk import notify_fixed
 from nbaccel.notebook import arguments, options, view, views
 from nbaccel.notebook.arguments import TypingMistake, in_one_line
 from nbaccel.notebook.displays import Displays
@@ -79,9 +79,9 @@ class GrowingMagics(Magics):
             view.show(view.of_message(*node_tables.expected(running.expected_growth(bundles), running.snapshot())))
             return
         if not running.hold_resources(OF_THIS_NOTEBOOK, bundles):
-            say_fixed(running, "%accel_scale")
+            notify_fixed(running, "%accel_scale")
             return
-        view.show(view.of_message(_said(asked)))
+        view.show(view.of_message(_request_words(asked)))
 
 
 def _moved(node: str, number: int, size_bytes: int) -> str:
@@ -91,7 +91,7 @@ def _moved(node: str, number: int, size_bytes: int) -> str:
     return f"The head's node has {copied}. {node} leaves when it has been idle long enough."
 
 
-def _said(asked: dict[str, Any]) -> str:
+def _request_words(asked: dict[str, Any]) -> str:
     names = {"CPU": asked.get("num_cpus"), "GPU": asked.get("num_gpus")}
     counted = {name: float(number) for name, number in names.items() if number}
     if not counted:

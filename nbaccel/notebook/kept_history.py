@@ -18,8 +18,8 @@ import msgspec
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import accounting, parts, timeline
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import accounting, blocks, timeline
+from nbaccel.notebook.blocks import Html
 from nbaccel.notebook.timeline import LaneLabels
 from nbaccel.views import wording
 from nbaccel.views.history.answers import AccountingAnswer, AccountRow, ReadingsAnswer, RunsAnswer
@@ -68,7 +68,7 @@ class KeptHistory:
             except (RayError, OSError, RuntimeError, ValueError) as error:
                 _logger.debug("the past was not told at the end: %s", error)
 
-    def sections(self, snapshot: Snapshot, pictures: Html = parts.NOTHING) -> list[Html]:
+    def sections(self, snapshot: Snapshot, pictures: Html = blocks.NOTHING) -> list[Html]:
         """The devices' last two minutes, the timeline and the accounting, as far as views have asked for them.
 
         `pictures` are what the page has drawn of the timeline.
@@ -164,8 +164,8 @@ class KeptReadings:
             for name, (load, memory, power) in list(measured.items())[:MOST_ROWS]
         ]
         more = len(measured) - MOST_ROWS
-        table = parts.table(TITLE, ["Device", "Load", "Memory", "Power"], rows)
-        return [table, parts.note(f"and {wording.count(more, 'more device')}" if more > 0 else "")]
+        table = blocks.table(TITLE, ["Device", "Load", "Memory", "Power"], rows)
+        return [table, blocks.note(f"and {wording.count(more, 'more device')}" if more > 0 else "")]
 
 
 def _value(letter: str, top: float) -> float | None:
@@ -183,18 +183,18 @@ def _joined_levels(
 def _cell(levels: Levels) -> Html:
     known = [level for level in levels if level is not None]
     if not known:
-        return parts.NOTHING
+        return blocks.NOTHING
     said = _between([f"{100 * level:.0f} %" for level in (known[-1], min(known), max(known))])
-    return parts.join([parts.spark(levels, of_all=True), parts.words(said)])
+    return blocks.join([blocks.spark(levels, of_all=True), blocks.words(said)])
 
 
 def _power(watts: Levels, top: float) -> Html:
     known = [value for value in watts if value is not None]
     if not known:
-        return parts.NOTHING
+        return blocks.NOTHING
     shares = [None if value is None else value / (top or 1.0) for value in watts]
     said = _between([f"{value:.0f} W" for value in (known[-1], min(known), max(known))])
-    return parts.join([parts.spark(shares), parts.words(said)])
+    return blocks.join([blocks.spark(shares), blocks.words(said)])
 
 
 def _between(said: Sequence[str]) -> str:

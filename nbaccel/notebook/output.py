@@ -27,8 +27,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nbaccel.notebook import experiment_card, parts, run_card, served_card
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks, experiment_card, run_card, served_card
+from nbaccel.notebook.blocks import Html
 from nbaccel.notebook.run_cards import RUNS_REMEMBERED, RunCards
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.views import wording
@@ -60,7 +60,7 @@ class _Shown:
     refilled_at: float
     lines: int = 0
     folded: int = 0
-    said_folded: int = 0
+    reported_folded: int = 0
     fold_id: str = ""
     parent: dict[str, Any] = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class CellOutput:
         self._bars: OrderedDict[Place, _Bar] = OrderedDict()  # bars that have not ended
         self._notes = CellNotes()
         self._lock = threading.Lock()
-        self._saying_soon = False
+        self._reporting_soon = False
         self._runs: RunCards[RunSnapshot] = RunCards(send, parent_now, run_card.mimebundle, place_now=place_now)
         self._ended: OrderedDict[str, str] = (
             OrderedDict()
@@ -121,8 +121,8 @@ class CellOutput:
                 self._send("stream", {"name": stream, "text": "".join(lines[:allowed])}, shown.parent)
             shown.lines += allowed
             shown.folded += len(lines) - allowed
-            if shown.folded > shown.said_folded:
-                self._say_soon()
+            if shown.folded > shown.reported_folded:
+                self._report_soon()
 
     def lines(self, message: Printed) -> None:
         """Shows a worker's lines, each with Ray's prefix: "(train pid=51830) text"; a bar in its place."""
@@ -156,7 +156,7 @@ class CellOutput:
                 self._draw_now(place, bar)
             else:
                 bar.is_late = True
-                self._say_soon()
+                self._report_soon()
             if ended:
                 del self._bars[place]
             elif len(self._bars) > BARS_REMEMBERED:
@@ -216,7 +216,7 @@ class CellOutput:
     def pictures_of(self, path: str) -> Html:
         """The page's pictures of the experiment in this folder; nothing where it has drawn none."""
         shown = self._last_experiments.get(self._ended.get(path, ""))
-        return parts.NOTHING if shown is None else shown.pictures
+        return blocks.NOTHING if shown is None else shown.pictures
 
     def application(self, snapshot: ServedSnapshot, *, under_this_cell: bool = False) -> None:
         """Shows what is served under the cell that serves it, and updates the display."""
@@ -279,13 +279,13 @@ class CellOutput:
     def flush(self) -> None:
         """Shows pending counts of folded lines, and the current text of bars."""
         with self._lock:
-            self._saying_soon = False
+            self._reporting_soon = False
             for place, bar in self._bars.items():
                 if bar.is_late:
                     self._draw_now(place, bar)
             for shown in self._cells.values():
-                if shown.folded > shown.said_folded:
-                    self._say_folded(shown)
+                if shown.folded > shown.reported_folded:
+                    self._report_folded(shown)
 
     def _cell(self, parent: bytes) -> _Shown:
         shown = self._cells.get(parent)
@@ -306,13 +306,13 @@ class CellOutput:
         shown.tokens -= allowed
         return allowed
 
-    def _say_soon(self) -> None:
-        if not self._saying_soon:
-            self._saying_soon = True
+    def _report_soon(self) -> None:
+        if not self._reporting_soon:
+            self._reporting_soon = True
             self._later(self.flush)
 
-    def _say_folded(self, shown: _Shown) -> None:
-        shown.said_folded = shown.folded
+    def _report_folded(self, shown: _Shown) -> None:
+        shown.reported_folded = shown.folded
         update = bool(shown.fold_id)
         shown.fold_id = shown.fold_id or uuid.uuid4().hex
         noun = "line is" if shown.folded == 1 else "lines are"
@@ -388,8 +388,8 @@ def _bundle(note: _Note) -> dict[str, str]:
         return {"text/plain": "", "text/html": ""}
     never = _once(each for each in note.lines.values() if each.kind in _NEEDS_A_PERSON)
     waits = _once(each for each in note.lines.values() if each.kind not in _NEEDS_A_PERSON)
-    drawn = [*map(parts.attention, never), *(parts.line(f"◌ {line}") for line in waits)]
-    return {"text/plain": "\n".join(f"nbaccel: {line}" for line in (*never, *waits)), "text/html": parts.box(drawn)}
+    drawn = [*map(blocks.attention, never), *(blocks.line(f"◌ {line}") for line in waits)]
+    return {"text/plain": "\n".join(f"nbaccel: {line}" for line in (*never, *waits)), "text/html": blocks.box(drawn)}
 
 
 def _once(notices: Iterable[Notice]) -> list[str]:
@@ -411,21 +411,21 @@ def _once(notices: Iterable[Notice]) -> list[str]:
 
 def start_card(shown: StartSteps) -> dict[str, str]:
     """The steps as text and HTML."""
-    drawn = parts.note(shown.line()) if shown.is_over and not shown.failed else _table(shown)
-    return {"text/plain": shown.line(), "text/html": parts.box([drawn])}
+    drawn = blocks.note(shown.line()) if shown.is_over and not shown.failed else _table(shown)
+    return {"text/plain": shown.line(), "text/html": blocks.box([drawn])}
 
 
 def _table(shown: StartSteps) -> Html:
     rows = [
         [
-            parts.two_lines(parts.words(step.words, strong=step.state == "running"), step.found),
-            parts.pill(step.state),
-            parts.words(shown.step_took(step)),
+            blocks.two_lines(blocks.words(step.words, strong=step.state == "running"), step.found),
+            blocks.pill(step.state),
+            blocks.words(shown.step_took(step)),
         ]
         for step in shown.steps
     ]
     verb = "did not start" if shown.is_over else "starts"
-    return parts.table(f"{shown.what} {verb}: {wording.age(shown.took_s)}", ["Step", "State", "Took"], rows)
+    return blocks.table(f"{shown.what} {verb}: {wording.age(shown.took_s)}", ["Step", "State", "Took"], rows)
 
 
 # ---- a progress bar over tasks as a plain output that changes in place: a saved notebook keeps its last state
@@ -472,7 +472,7 @@ class TaskBar:
         self._drawn = step
         words = self._words()
         label = f"{self._description}: " if self._description else ""
-        html = parts.box([parts.progress(label, self._done, self._total, words)])
+        html = blocks.box([blocks.progress(label, self._done, self._total, words)])
         data = {"text/plain": f"{label}{words}", "text/html": html}
         self._send(kind, {"data": data, "metadata": {}, "transient": {"display_id": self._id}})
 

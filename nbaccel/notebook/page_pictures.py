@@ -12,8 +12,8 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
-from nbaccel.notebook import parts
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks
+from nbaccel.notebook.blocks import Html
 
 MOST_BYTES = 200 << 10  # of all pictures of one end
 MOST_DEPTH = 20
@@ -29,13 +29,13 @@ _OUTSIDE = re.compile(r"url", re.IGNORECASE)
 def cleaned(sent: object) -> Html:
     """The pictures of a page's message, each with its words above it; nothing of what is no picture."""
     if not isinstance(sent, list) or sum(len(str(each)) for each in sent) > MOST_BYTES:
-        return parts.NOTHING
+        return blocks.NOTHING
     return Html("".join(_picture(each) for each in sent if isinstance(each, dict)))
 
 
 def with_table(pictures: Html, tables: Sequence[Html]) -> list[Html]:
     """The pictures, with tables of the same for readers who do not see them; the tables alone where there is none."""
-    return [pictures, parts.for_ears(Html("".join(tables)))] if pictures else list(tables)
+    return [pictures, blocks.for_ears(Html("".join(tables)))] if pictures else list(tables)
 
 
 def _picture(sent: dict[str, Any]) -> str:
@@ -44,7 +44,7 @@ def _picture(sent: dict[str, Any]) -> str:
         width = float(root.get("viewBox", "").split()[2])
     except (ElementTree.ParseError, ValueError, IndexError):
         return ""
-    said = parts.paragraph(parts.words(str(sent.get("words", "")), strong=True)) if sent.get("words") else ""
+    said = blocks.paragraph(blocks.words(str(sent.get("words", "")), strong=True)) if sent.get("words") else ""
     look = f"display:block;width:100%;max-width:{width:g}px;height:auto;font-size:11px;fill:currentColor"
     drawn = _rebuilt(root, f' style="{look}"', MOST_DEPTH)
     beside = f"display:inline-block;vertical-align:top;width:{width:g}px;max-width:100%;margin:4px 16px 4px 0"

@@ -17,8 +17,8 @@ import nbaccel
 from nbaccel import ObjectRef, api, engine
 from nbaccel.actor import ActorHandle
 from nbaccel.handles.placement_group_handle import PlacementGroup
-from nbaccel.notebook import experiment_card, parts, run_card, static_tables, views
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks, experiment_card, run_card, static_tables, views
+from nbaccel.notebook.blocks import Html
 from nbaccel.views import experiment_snapshot, sinks, tables, task_lines, wording
 from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.snapshot import Snapshot, TaskRow
@@ -36,8 +36,8 @@ def install(shell: InteractiveShell) -> None:
     html.for_type(ObjectRef, ref_html)
     html.for_type(ActorHandle, actor_html)
     html.for_type(PlacementGroup, group_html)
-    html.for_type(Explanation, lambda answer: parts.box([explanations([answer])]))
-    html.for_type(Probe, lambda answer: parts.box([probe(answer)]))
+    html.for_type(Explanation, lambda answer: blocks.box([explanations([answer])]))
+    html.for_type(Probe, lambda answer: blocks.box([probe(answer)]))
     html.for_type(list, list_html)
     html.for_type_by_name("nbaccel.train.result", "Result", result_html)
     html.for_type_by_name("nbaccel.tune.result_grid", "ResultGrid", results_html)
@@ -47,7 +47,7 @@ def install(shell: InteractiveShell) -> None:
 def result_html(result: Any) -> str:
     """The card of a run that has ended, drawn from its Result; a line where the cell has it, as that of fit() does."""
     if sinks.installed.shows_end_of(result.path):
-        return parts.box([parts.note(f"{result!r} has its curves in the card of this cell.")])
+        return blocks.box([blocks.note(f"{result!r} has its curves in the card of this cell.")])
     return run_card.html(result.snapshot(), time.time())
 
 
@@ -61,8 +61,8 @@ def results_html(results: Any) -> str:
     if sinks.installed.shows_end_of(results.experiment_path):
         best = experiment_snapshot.best_trial_words(seen)
         said = f"Best: {best}. All trials are in" if best else f"{results!r} has its trials in"
-        return parts.box([parts.note(f"{said} the card of this cell.")])
-    return parts.box(experiment_card.trials(seen, sinks.installed.pictures_of(results.experiment_path)))
+        return blocks.box([blocks.note(f"{said} the card of this cell.")])
+    return blocks.box(experiment_card.trials(seen, sinks.installed.pictures_of(results.experiment_path)))
 
 
 def ref_html(ref: Any) -> str | None:
@@ -76,9 +76,9 @@ def ref_html(ref: Any) -> str | None:
     task_id = ref.task_id().hex()
     row = next((row for row in snapshot.tasks if row.task_id == task_id), None)
     if row is not None:
-        return parts.box([static_tables.tasks(snapshot, task_lines.each([row]), at=wording.as_of(snapshot.time))])
+        return blocks.box([static_tables.tasks(snapshot, task_lines.each([row]), at=wording.as_of(snapshot.time))])
     line = _value_line(ref)
-    return parts.box([parts.line(line)]) if line else None
+    return blocks.box([blocks.line(line)]) if line else None
 
 
 def _value_line(ref: Any) -> str:
@@ -94,7 +94,7 @@ def list_html(values: list[Any]) -> str | None:
     if not values or len(values) > _MOST_REFS:
         return None
     if all(isinstance(each, Explanation) for each in values):
-        return parts.box([explanations(values)])
+        return blocks.box([explanations(values)])
     if not all(isinstance(each, ObjectRef) for each in values) or not api.is_initialized():
         return None
     return refs_html(values, views.seen())
@@ -105,7 +105,7 @@ def refs_html(refs: Sequence[Any], snapshot: Snapshot) -> str:
     known = {row.task_id: row for row in snapshot.tasks}
     rows = list({id: known[id] for ref in refs if (id := ref.task_id().hex()) in known}.values())
     shown = static_tables.tasks(snapshot, task_lines.each(rows[:_ROWS_SHOWN]), empty="")
-    return parts.box([_counts(len(refs), rows, wording.as_of(snapshot.time)), shown])
+    return blocks.box([_counts(len(refs), rows, wording.as_of(snapshot.time)), shown])
 
 
 def _counts(number: int, rows: Sequence[TaskRow], at: str) -> Html:
@@ -113,8 +113,8 @@ def _counts(number: int, rows: Sequence[TaskRow], at: str) -> Html:
     states = {word: found[word] for word in tables.STATE_WORDS if found[word]}
     more = [f"the first {_ROWS_SHOWN} tasks are shown"] if len(rows) > _ROWS_SHOWN else []
     more += ["their tasks ended long ago, or they are values that were put"] if not rows else []
-    facts = [parts.words(wording.count(number, "ref"), strong=True), *parts.counted(states), *map(parts.words, more)]
-    return parts.first_line(facts, at=at)
+    facts = [blocks.words(wording.count(number, "ref"), strong=True), *blocks.counted(states), *map(blocks.words, more)]
+    return blocks.first_line(facts, at=at)
 
 
 def actor_html(actor: Any) -> str | None:
@@ -124,7 +124,7 @@ def actor_html(actor: Any) -> str | None:
     snapshot = views.seen()
     actor_id = actor._actor_id.hex()
     row = next((row for row in snapshot.actors if row.actor_id == actor_id), None)
-    return None if row is None else parts.box([static_tables.actors(snapshot, [row], at=wording.as_of(snapshot.time))])
+    return None if row is None else blocks.box([static_tables.actors(snapshot, [row], at=wording.as_of(snapshot.time))])
 
 
 def group_html(group: Any) -> str | None:
@@ -135,7 +135,7 @@ def group_html(group: Any) -> str | None:
     if not row:
         return None
     why = nbaccel.explain(group).sentence if row["state"] in ("PENDING", "RESCHEDULING") else ""
-    return parts.box([group_table(row, why)])
+    return blocks.box([group_table(row, why)])
 
 
 def group_table(row: Mapping[str, Any], why: str = "") -> Html:
@@ -147,14 +147,14 @@ def group_table(row: Mapping[str, Any], why: str = "") -> Html:
     held = f"{wording.count(len(bundles), 'bundle')}: {shown}" if bundles else ""
     name = wording.plain(row["name"]) or "placement group"
     cells = [
-        parts.name_cell(name),
-        parts.pill(tables.state_word(row["state"])),
-        parts.words(str(row["strategy"])),
-        parts.words(held),
+        blocks.name_cell(name),
+        blocks.pill(tables.state_word(row["state"])),
+        blocks.words(str(row["strategy"])),
+        blocks.words(held),
     ]
     columns = ["Placement group", "State", "Strategy", "Bundles"]
-    return parts.table(
-        "Placement group", columns + ["Why"] * bool(why), [cells + [parts.words(wording.plain(why))] * bool(why)]
+    return blocks.table(
+        "Placement group", columns + ["Why"] * bool(why), [cells + [blocks.words(wording.plain(why))] * bool(why)]
     )
 
 
@@ -177,13 +177,13 @@ VERDICTS = {
 def explanations(answers: Sequence[Explanation]) -> Html:
     """A row for each explanation; equal names with equal reasons share a row, with their number."""
     if not answers:
-        return parts.empty(f"{NOTHING_WAITS} One that finds no free device would be here, with the reason:", WAITS)
+        return blocks.empty(f"{NOTHING_WAITS} One that finds no free device would be here, with the reason:", WAITS)
     numbers = Counter(_alike(answer) for answer in answers)
     first = {_alike(answer): answer for answer in reversed(answers)}
     rows = [_row(first[key], number) for key, number in numbers.most_common()]  # the order of the Waiting view
     if any(row[3] for row in rows):
-        return parts.table("Why", ["Task", "State", "Asks for", "Cell", "Why"], rows)
-    return parts.table("Why", ["Task", "State", "Asks for", "Why"], [[*row[:3], row[4]] for row in rows])
+        return blocks.table("Why", ["Task", "State", "Asks for", "Cell", "Why"], rows)
+    return blocks.table("Why", ["Task", "State", "Asks for", "Why"], [[*row[:3], row[4]] for row in rows])
 
 
 def sentences(answers: Sequence[Explanation]) -> list[str]:
@@ -208,12 +208,12 @@ def _row(answer: Explanation, number: int) -> list[Html]:
     below = f"× {number}" if number > 1 else f"#{wording.short_id(answer.id)}"
     why, cell = tables.without_subject(wording.plain(answer.sentence), name, "")
     why = why if cell or tables.state_word(answer.state) == "waiting" else wording.plain(answer.sentence)
-    state = parts.pill(tables.state_word(answer.state))
-    return [parts.name_cell(name, below), state, *map(parts.words, (wording.plain(answer.asks), cell, why))]
+    state = blocks.pill(tables.state_word(answer.state))
+    return [blocks.name_cell(name, below), state, *map(blocks.words, (wording.plain(answer.asks), cell, why))]
 
 
 def probe(answer: Probe) -> Html:
     """The verdict as a chip, and the sentence."""
     urgent = answer.verdict in (Verdict.NEVER, Verdict.BROKEN)
-    said = [parts.chip(VERDICTS[answer.verdict], urgent=urgent), parts.words(wording.plain(answer.sentence))]
-    return parts.paragraph(parts.join(said))
+    said = [blocks.chip(VERDICTS[answer.verdict], urgent=urgent), blocks.words(wording.plain(answer.sentence))]
+    return blocks.paragraph(blocks.join(said))

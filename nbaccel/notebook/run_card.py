@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nbaccel.notebook import curves, parts
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks, curves
+from nbaccel.notebook.blocks import Html
 from nbaccel.views import palette, run_snapshot, wording
 from nbaccel.views.run_snapshot import RUN_SIGNS, CheckpointTick, RankDot, RunSnapshot
 from nbaccel.views.snapshot import Snapshot
@@ -26,33 +26,33 @@ def text(run: RunSnapshot, now: float) -> str:
 
 def html(run: RunSnapshot, now: float) -> str:
     """The card as HTML; it needs nothing else and stays correct when it is saved."""
-    return parts.box(_shown(run, now))
+    return blocks.box(_shown(run, now))
 
 
 def _shown(run: RunSnapshot, now: float) -> list[Html]:
     checkpoints = run_snapshot.checkpoint_words(run)
     best = run_snapshot.best_of(run)
     return [
-        parts.paragraph(
-            parts.join(
+        blocks.paragraph(
+            blocks.join(
                 [
-                    Html(f"{state(run)} {parts.words(run.name, strong=True)}"),
-                    parts.words(run_snapshot.time_words(run, now)),
-                    parts.words(run_snapshot.progress_words(run)),
+                    Html(f"{state(run)} {blocks.words(run.name, strong=True)}"),
+                    blocks.words(run_snapshot.time_words(run, now)),
+                    blocks.words(run_snapshot.progress_words(run)),
                 ],
                 " · ",
             ),
             kind="header",
         ),
-        parts.note(run_snapshot.gang_words(run)) if run.ranks else parts.NOTHING,
+        blocks.note(run_snapshot.gang_words(run)) if run.ranks else blocks.NOTHING,
         _why(run),
         _ranks(run),
         _curves(run, best),
-        parts.line(f"{checkpoints}, marked ★" if best is not None and run.curves else checkpoints),
-        parts.empty(run_snapshot.load_words(run), run.load) if run.load else parts.NOTHING,
-        parts.note(wording.plain(run.path)),
-        parts.note(how_on(run)),
-        parts.note(_as_of(run, now)),
+        blocks.line(f"{checkpoints}, marked ★" if best is not None and run.curves else checkpoints),
+        blocks.empty(run_snapshot.load_words(run), run.load) if run.load else blocks.NOTHING,
+        blocks.note(wording.plain(run.path)),
+        blocks.note(how_on(run)),
+        blocks.note(_as_of(run, now)),
     ]
 
 
@@ -67,29 +67,29 @@ def _dot(state: str, name: str, id: str = "") -> Html:
         state, palette.WAITING
     )
     return Html(
-        f'<span class="nbaccel-pill">{parts.sign(RUN_SIGNS.get(state, "◌"), colour)} {parts.words(state)}</span>'
+        f'<span class="nbaccel-pill">{blocks.sign(RUN_SIGNS.get(state, "◌"), colour)} {blocks.words(state)}</span>'
     )
 
 
 def _why(run: RunSnapshot) -> Html:
     if not run.why:
-        return parts.NOTHING
-    return parts.attention(wording.plain(run.why)) if run.state == "failed" else parts.line(wording.plain(run.why))
+        return blocks.NOTHING
+    return blocks.attention(wording.plain(run.why)) if run.state == "failed" else blocks.line(wording.plain(run.why))
 
 
 def _ranks(run: RunSnapshot) -> Html:
     """A dot for each rank; for many ranks, the number in each state."""
     if len(run.ranks) > MOST_DOTS:
-        return parts.line(f"ranks: {run_snapshot.rank_counts(run.ranks, run.workers)}")
-    return parts.paragraph(parts.join([_rank(each, run.name) for each in run.ranks], " · "))
+        return blocks.line(f"ranks: {run_snapshot.rank_counts(run.ranks, run.workers)}")
+    return blocks.paragraph(blocks.join([_rank(each, run.name) for each in run.ranks], " · "))
 
 
 def _rank(rank: RankDot, name: str) -> Html:
     devices = wording.device_ids(rank.devices)
     about = wording.sentence([f"pid {rank.pid}" if rank.pid else "", devices, rank.node])
     report = "" if rank.report is None else f", report {rank.report}"
-    said = parts.words(f"rank {rank.rank}", title=about)
-    return Html(f"{said} {_dot(rank.state, name, f'rank {rank.rank}')}{parts.words(report, quiet=True)}")
+    said = blocks.words(f"rank {rank.rank}", title=about)
+    return Html(f"{said} {_dot(rank.state, name, f'rank {rank.rank}')}{blocks.words(report, quiet=True)}")
 
 
 def _curves(run: RunSnapshot, best: CheckpointTick | None) -> Html:
@@ -102,7 +102,7 @@ def _curves(run: RunSnapshot, best: CheckpointTick | None) -> Html:
         if len(each.points) > 1
     ]
     if not several:
-        return parts.NOTHING
+        return blocks.NOTHING
     look = "display:inline-block;vertical-align:top;margin:4px 16px 4px 0;max-width:100%"
     drawn = "".join(f'<div style="{look}">{curves.small(each, x="report", marks=marks)}</div>' for each in several)
     return Html(drawn + curves.table("Metrics", several, "report"))
@@ -129,6 +129,6 @@ def table(snapshot: Snapshot) -> Html:
     """A row for each run of the cluster; "" without a run."""
     runs = run_snapshot.in_order(run_snapshot.of_snapshot(snapshot))
     if not runs:
-        return parts.NOTHING
-    heads = [[parts.name_cell(run.name), state(run)] for run in runs]
-    return parts.table_with(heads, run_snapshot.table(snapshot))
+        return blocks.NOTHING
+    heads = [[blocks.name_cell(run.name), state(run)] for run in runs]
+    return blocks.table_with(heads, run_snapshot.table(snapshot))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nbaccel.notebook import parts
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks
+from nbaccel.notebook.blocks import Html
 from nbaccel.views import palette, served_snapshot, wording
 from nbaccel.views.served_snapshot import SIGNS, DeploymentRow, ServedSnapshot
 from nbaccel.views.snapshot import Snapshot
@@ -22,29 +22,29 @@ def text(served: ServedSnapshot, now: float) -> str:
 def html(served: ServedSnapshot, now: float) -> str:
     """The card as HTML; it needs nothing else and stays correct when it is saved."""
     head = [
-        Html(f"{state(served)} {parts.words(wording.plain(served.name), strong=True)}"),
-        parts.words(wording.plain(served.route or served.url)),
-        parts.words(served_snapshot.request_words(served)),
+        Html(f"{state(served)} {blocks.words(wording.plain(served.name), strong=True)}"),
+        blocks.words(wording.plain(served.route or served.url)),
+        blocks.words(served_snapshot.request_words(served)),
     ]
     curl = served_snapshot.curl_words(served)
     why = wording.plain(served.why)
-    return parts.box(
+    return blocks.box(
         [
-            parts.paragraph(parts.join([each for each in head if each], " · "), kind="header"),
-            (parts.attention(why) if served.state == "failed" else parts.line(why)) if why else parts.NOTHING,
-            parts.note(curl) if curl else parts.NOTHING,
+            blocks.paragraph(blocks.join([each for each in head if each], " · "), kind="header"),
+            (blocks.attention(why) if served.state == "failed" else blocks.line(why)) if why else blocks.NOTHING,
+            blocks.note(curl) if curl else blocks.NOTHING,
             *(_deployment(each) for each in served.deployments if served.is_under_way),
-            *(parts.line(line) for line in _errors(served)),
-            parts.note(_last_line(served, now)),
+            *(blocks.line(line) for line in _errors(served)),
+            blocks.note(_last_line(served, now)),
         ]
     )
 
 
 def _deployment(deployment: DeploymentRow) -> Html:
-    name = parts.words(wording.plain(deployment.name), strong=True)
-    said = parts.words(served_snapshot.deployment_words(deployment))
-    why = parts.words(wording.plain(deployment.message), quiet=True) if deployment.message else parts.NOTHING
-    return parts.paragraph(parts.join([each for each in (name, said, why) if each]))
+    name = blocks.words(wording.plain(deployment.name), strong=True)
+    said = blocks.words(served_snapshot.deployment_words(deployment))
+    why = blocks.words(wording.plain(deployment.message), quiet=True) if deployment.message else blocks.NOTHING
+    return blocks.paragraph(blocks.join([each for each in (name, said, why) if each]))
 
 
 def _lines(served: ServedSnapshot, now: float) -> list[str]:
@@ -68,14 +68,14 @@ def _last_line(served: ServedSnapshot, now: float) -> str:
 def state(served: ServedSnapshot) -> Html:
     """Its shape and its word."""
     colours = {"failed": palette.FAILURE, "serving": palette.colour(palette.HUES.of(served.name))}
-    shape = parts.sign(SIGNS.get(served.state, "◌"), colours.get(served.state, palette.WAITING))
-    return Html(f'<span class="nbaccel-pill">{shape} {parts.words(served.state)}</span>')
+    shape = blocks.sign(SIGNS.get(served.state, "◌"), colours.get(served.state, palette.WAITING))
+    return Html(f'<span class="nbaccel-pill">{shape} {blocks.words(served.state)}</span>')
 
 
 def table(snapshot: Snapshot) -> Html:
     """A row for each application of the cluster; "" without one."""
     served = served_snapshot.of_snapshot(snapshot)
     if not served:
-        return parts.NOTHING
-    heads = [[parts.name_cell(each.name), state(each)] for each in served]
-    return parts.table_with(heads, served_snapshot.table(snapshot))
+        return blocks.NOTHING
+    heads = [[blocks.name_cell(each.name), state(each)] for each in served]
+    return blocks.table_with(heads, served_snapshot.table(snapshot))

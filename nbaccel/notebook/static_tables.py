@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from nbaccel.notebook import parts
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks
+from nbaccel.notebook.blocks import Html
 from nbaccel.views import palette, tables, task_lines, totals, wording
 from nbaccel.views.node_tables import node_names
 from nbaccel.views.palette import HUES
@@ -43,14 +43,16 @@ def devices(snapshot: Snapshot, *, everything: bool = False, tiled: bool = False
     models = Counter(tables.device_model(row) for row in shown)
     rows = []
     for row in shown:
-        device = parts.two_lines(_label(row, named), "" if len(models) == 1 < len(shown) else tables.device_model(row))
-        named_node = parts.words(nodes.get(row.node_id, row.node_id[:8]), quiet=True, title=wholes.get(row.node_id, ""))
+        device = blocks.two_lines(_label(row, named), "" if len(models) == 1 < len(shown) else tables.device_model(row))
+        named_node = blocks.words(
+            nodes.get(row.node_id, row.node_id[:8]), quiet=True, title=wholes.get(row.node_id, "")
+        )
         node = [named_node] if several else []
         load = [_measures(row)] if measured else []
         holders = [_held_by(row, snapshot)] if held else []
         rows.append([device, *node, _use(row, snapshot), *load, *holders])
-    said = parts.note(_models(models)) if len(models) == 1 and len(shown) > 1 else parts.NOTHING
-    return Html(said + parts.table("Devices", columns, rows) + parts.note(totals.devices_left_out(snapshot)))
+    said = blocks.note(_models(models)) if len(models) == 1 and len(shown) > 1 else blocks.NOTHING
+    return Html(said + blocks.table("Devices", columns, rows) + blocks.note(totals.devices_left_out(snapshot)))
 
 
 def _models(models: Mapping[str, int]) -> str:
@@ -60,11 +62,11 @@ def _models(models: Mapping[str, int]) -> str:
 
 def _label(row: DeviceRow, named: Labels) -> Html:
     label = named[row.node_id, row.resource, row.id]
-    return parts.words(label, strong=True, title=wording.plain(row.uuid or row.id) if row.parent else "")
+    return blocks.words(label, strong=True, title=wording.plain(row.uuid or row.id) if row.parent else "")
 
 
 def _use(row: DeviceRow, snapshot: Snapshot) -> Html:
-    return parts.join([parts.bar(shares(row, snapshot)), parts.words(tables.device_state(row))])
+    return blocks.join([blocks.bar(shares(row, snapshot)), blocks.words(tables.device_state(row))])
 
 
 def _load(row: DeviceRow) -> tuple[float, str] | None:
@@ -82,11 +84,11 @@ def _measures(row: DeviceRow) -> Html:
     """Load and memory, each with a bar, and power."""
     watts = row.metrics.power_watts if row.metrics is not None else None
     known = [
-        parts.meter(*value) if value is not None else parts.words(f"{what} unknown", quiet=True)
+        blocks.meter(*value) if value is not None else blocks.words(f"{what} unknown", quiet=True)
         for what, value in (("utilisation", _load(row)), ("memory", _memory(row)))
     ]
-    known += [parts.words(f"{watts:.0f} W")] if watts is not None else []
-    return parts.measures(known)
+    known += [blocks.words(f"{watts:.0f} W")] if watts is not None else []
+    return blocks.measures(known)
 
 
 def shares(row: DeviceRow, snapshot: Snapshot) -> list[tuple[float, str]]:
@@ -97,15 +99,15 @@ def shares(row: DeviceRow, snapshot: Snapshot) -> list[tuple[float, str]]:
 
 def _held_by(row: DeviceRow, snapshot: Snapshot) -> Html:
     held = [_holder(holder, snapshot) for holder in row.holders]
-    held += [parts.words(wording.plain(row.free_reason), quiet=True)] if row.free_reason else []
+    held += [blocks.words(wording.plain(row.free_reason), quiet=True)] if row.free_reason else []
     return Html("<br>".join(held))
 
 
 def _holder(holder: Holder, snapshot: Snapshot) -> Html:
     """The name beside its colour, and below it the part that it holds, the cell and the age; the pid is its title."""
-    name = parts.name_cell(wording.plain(holder.name), wording.sentence(holder_facts(holder, snapshot)))
-    drawn = parts.join([parts.swatch(holder_colour(holder, snapshot)), name])
-    return parts.titled(drawn, f"pid {holder.pid}" if holder.pid else "")
+    name = blocks.name_cell(wording.plain(holder.name), wording.sentence(holder_facts(holder, snapshot)))
+    drawn = blocks.join([blocks.swatch(holder_colour(holder, snapshot)), name])
+    return blocks.titled(drawn, f"pid {holder.pid}" if holder.pid else "")
 
 
 def holder_facts(holder: Holder, snapshot: Snapshot) -> list[str]:
@@ -121,23 +123,23 @@ def _tiles(shown: Sequence[DeviceRow], snapshot: Snapshot, named: Labels) -> Htm
     """Many devices: the models once, a tile each, and the holders that are alike on one line."""
     nodes: dict[str, list[Html]] = {}
     for row in shown:
-        drawn = parts.tile(named[row.node_id, row.resource, row.id], _tile_words(row), shares(row, snapshot))
+        drawn = blocks.tile(named[row.node_id, row.resource, row.id], _tile_words(row), shares(row, snapshot))
         nodes.setdefault(row.node_id, []).append(drawn)
     held = Counter(wording.plain(holder.name) for row in shown for holder in row.holders)
     names = [name if number == 1 else f"{name} × {number}" for name, number in held.most_common(GROUPS_SHOWN)]
     more = [f"and {len(held) - GROUPS_SHOWN} more"] if len(held) > GROUPS_SHOWN else []
     return Html(
-        parts.note(_models(Counter(tables.device_model(row) for row in shown)))
-        + (_by_node(nodes, snapshot) if len(nodes) > 1 else parts.tiles("Devices", *nodes.values()))
-        + parts.line(f"Held by {', '.join([*names, *more])}" if names else "")
-        + parts.note(totals.devices_left_out(snapshot))
+        blocks.note(_models(Counter(tables.device_model(row) for row in shown)))
+        + (_by_node(nodes, snapshot) if len(nodes) > 1 else blocks.tiles("Devices", *nodes.values()))
+        + blocks.line(f"Held by {', '.join([*names, *more])}" if names else "")
+        + blocks.note(totals.devices_left_out(snapshot))
     )
 
 
 def _by_node(tiles: Mapping[str, list[Html]], snapshot: Snapshot) -> Html:
     """The tiles of each node below its name."""
     names, wholes = node_names(snapshot.nodes), {node.node_id: wording.plain(node.name) for node in snapshot.nodes}
-    return parts.tiles_by_node((names.get(id, id[:8]), wholes.get(id, ""), shown) for id, shown in tiles.items())
+    return blocks.tiles_by_node((names.get(id, id[:8]), wholes.get(id, ""), shown) for id, shown in tiles.items())
 
 
 def _tile_words(row: DeviceRow) -> str:
@@ -160,14 +162,14 @@ def tasks(snapshot: Snapshot, lines: Sequence[TaskLine], empty: str = tables.NO_
     cells = []
     for line in lines:
         drawn = _function(line, snapshot) if line.function else _task(line, snapshot, named)
-        cells.append([*drawn, *([parts.words(_peak(line))] if peak else [])])
-    return parts.table("Tasks", columns, cells, below=_reasons([line.why() for line in lines]), at=at)
+        cells.append([*drawn, *([blocks.words(_peak(line))] if peak else [])])
+    return blocks.table("Tasks", columns, cells, below=_reasons([line.why() for line in lines]), at=at)
 
 
 def _reasons(whys: Sequence[str]) -> list[Html]:
     """Why each row waits or failed; a reason that the row above has said is in the title."""
     return [
-        parts.words(tables.SAME_REASON, quiet=True, title=why) if why and why == above else parts.words(why)
+        blocks.words(tables.SAME_REASON, quiet=True, title=why) if why and why == above else blocks.words(why)
         for above, why in zip(["", *whys], whys, strict=False)
     ]
 
@@ -179,11 +181,11 @@ def _task(line: TaskLine, snapshot: Snapshot, named: Labels) -> list[Html]:
     number = f"× {line.number}" if line.number > 1 else ""
     id = f"#{wording.short_id(row.task_id)}" + (" …" if number else "")
     return [
-        parts.name_cell(line.name, wording.sentence([number, id, f"pid {row.pid}" if row.pid else ""])),
-        parts.pill(tables.state_word(row.state), task_colour(row)),
-        parts.words(on) if on else parts.words(wording.demand(row.demand), quiet=True),
-        parts.words(line.alike(lambda each: tables.cell_words(each, snapshot))),
-        parts.words(tables.started(row, now)),
+        blocks.name_cell(line.name, wording.sentence([number, id, f"pid {row.pid}" if row.pid else ""])),
+        blocks.pill(tables.state_word(row.state), task_colour(row)),
+        blocks.words(on) if on else blocks.words(wording.demand(row.demand), quiet=True),
+        blocks.words(line.alike(lambda each: tables.cell_words(each, snapshot))),
+        blocks.words(tables.started(row, now)),
         _took(row, now),
     ]
 
@@ -191,20 +193,20 @@ def _task(line: TaskLine, snapshot: Snapshot, named: Labels) -> list[Html]:
 def _took(row: TaskRow, now: float) -> Html:
     """How long it takes, and below it how far it is."""
     time, _, far = tables.took(row, now).partition(" · ")
-    return parts.two_lines(parts.words(time), far)
+    return blocks.two_lines(blocks.words(time), far)
 
 
 def _function(line: TaskLine, snapshot: Snapshot) -> list[Html]:
     """The cells of all tasks of a function: how far they are, and how many failed."""
-    where = parts.words(line.alike(lambda each: tables.cell_words(each, snapshot)))
+    where = blocks.words(line.alike(lambda each: tables.cell_words(each, snapshot)))
     below = "" if line.is_partial else f"× {line.number}"
     return [
-        parts.name_cell(line.name, below),
+        blocks.name_cell(line.name, below),
         _newest(line) if line.is_partial else _progress(line),
-        parts.NOTHING,
+        blocks.NOTHING,
         where,
-        parts.NOTHING,
-        parts.NOTHING,
+        blocks.NOTHING,
+        blocks.NOTHING,
     ]
 
 
@@ -213,14 +215,16 @@ def _progress(line: TaskLine) -> Html:
     counts = line.counts()
     hue = palette.colour(HUES.of(task_lines.subject(line.first) if line.rows else line.function))
     shares = [(counts.get("finished", 0) / line.number, hue), (counts.get("failed", 0) / line.number, palette.FAILURE)]
-    said = [parts.words(f"{counts.pop('finished', 0)} of {line.number}"), *parts.counted(counts)]
-    said = [parts.together(fact) for fact in said]
-    return Html(f"{parts.bar(shares)}<br>{parts.join(said, ' · ')}")
+    said = [blocks.words(f"{counts.pop('finished', 0)} of {line.number}"), *blocks.counted(counts)]
+    said = [blocks.together(fact) for fact in said]
+    return Html(f"{blocks.bar(shares)}<br>{blocks.join(said, ' · ')}")
 
 
 def _newest(line: TaskLine) -> Html:
     """The states of those tasks that are here: how many there are in all is not known, and there is no bar."""
-    return parts.join([parts.words(f"of the newest {line.number}:"), parts.join(parts.counted(line.counts()), " · ")])
+    return blocks.join(
+        [blocks.words(f"of the newest {line.number}:"), blocks.join(blocks.counted(line.counts()), " · ")]
+    )
 
 
 def _peak(line: TaskLine) -> str:
@@ -241,19 +245,19 @@ def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None, *, at: s
     reasons = _reasons([_actor_why(row) for row in rows])
     cells = [
         [
-            parts.name_cell(
+            blocks.name_cell(
                 actor_name(row), wording.sentence([f"#{row.actor_id[:8]}", f"pid {row.pid}" if row.pid else ""])
             ),
-            parts.pill(tables.state_word(row.state), actor_colour(row)),
-            parts.words(tables.devices_of_task(row.device_ids, row.node_id, named)),
-            parts.words(tables.cell_words(row, snapshot)),
-            *([parts.words(wording.age(snapshot.time - row.since) if row.since else "")] if ages else []),
-            *([parts.words(str(row.pending_calls or ""))] if calls else []),
+            blocks.pill(tables.state_word(row.state), actor_colour(row)),
+            blocks.words(tables.devices_of_task(row.device_ids, row.node_id, named)),
+            blocks.words(tables.cell_words(row, snapshot)),
+            *([blocks.words(wording.age(snapshot.time - row.since) if row.since else "")] if ages else []),
+            *([blocks.words(str(row.pending_calls or ""))] if calls else []),
             *([reason] if why else []),
         ]
         for row, reason in zip(rows, reasons, strict=True)
     ]
-    return parts.table("Actors", columns, cells, at=at)
+    return blocks.table("Actors", columns, cells, at=at)
 
 
 def _actor_why(row: ActorRow) -> str:
@@ -265,14 +269,14 @@ def of_table(table: tables.Table) -> Html:
     """Any other text table as HTML."""
     if not table.rows:
         return _nothing(table.empty)
-    rows = [[parts.words(row[0], strong=True), *map(parts.words, row[1:])] for row in table.rows]
-    return Html(parts.table(table.title, table.columns, rows) + parts.note(table.more))
+    rows = [[blocks.words(row[0], strong=True), *map(blocks.words, row[1:])] for row in table.rows]
+    return Html(blocks.table(table.title, table.columns, rows) + blocks.note(table.more))
 
 
 def _nothing(text: str) -> Html:
     """An empty state; the text after its last colon is shown as code."""
     said, colon, code = text.rpartition(": ")
-    return parts.empty(f"{said}:", code) if colon else parts.empty(text)
+    return blocks.empty(f"{said}:", code) if colon else blocks.empty(text)
 
 
 def actor_name(row: ActorRow) -> str:

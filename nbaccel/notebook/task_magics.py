@@ -14,10 +14,10 @@ from nbaccel import api, engine
 from nbaccel.actor import ActorHandle
 from nbaccel.notebook import (
     arguments,
+    blocks,
     cells,
     held_handles,
     options,
-    parts,
     reprs,
     settings,
     static_tables,
@@ -78,7 +78,7 @@ class TaskMagics(Magics):
         ]
         more = "" if words else reprs.left_out(snapshot, answers)
         text = "\n".join(filter(None, (*reprs.sentences(answers), more)))
-        drawn = parts.join((reprs.explanations(answers), parts.note(more)), "\n")
+        drawn = blocks.join((reprs.explanations(answers), blocks.note(more)), "\n")
         view.show(view.boxed(snapshot, text, drawn))
 
     @line_magic
@@ -87,7 +87,7 @@ class TaskMagics(Magics):
     @documented("Say whether a task with these options could start now, later or never, without starting one.")
     def accel_probe(self, line: str) -> None:
         answer = nbaccel.probe(**self._parse("accel_probe", line))
-        view.show(View(f"{reprs.VERDICTS[answer.verdict]}: {answer.sentence}", parts.box([reprs.probe(answer)])))
+        view.show(View(f"{reprs.VERDICTS[answer.verdict]}: {answer.sentence}", blocks.box([reprs.probe(answer)])))
 
     @line_magic
     @no_var_expand

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nbaccel.notebook import page_pictures, parts, static_tables
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks, page_pictures, static_tables
+from nbaccel.notebook.blocks import Html
 from nbaccel.views import palette, tables, wording
 from nbaccel.views.history.answers import RunKind, RunsAnswer
 from nbaccel.views.history.book import WITHOUT_DEVICE, lane_of
@@ -57,15 +57,15 @@ def table(answer: RunsAnswer, snapshot: Snapshot | None = None, cell: str = "") 
     return tables.Table("Timeline", _COLUMNS, rows, NOTHING, more)
 
 
-def sections(answer: RunsAnswer, snapshot: Snapshot, pictures: Html = parts.NOTHING) -> list[Html]:
+def sections(answer: RunsAnswer, snapshot: Snapshot, pictures: Html = blocks.NOTHING) -> list[Html]:
     """The pictures with their colours' names and the table; the table alone without pictures."""
-    drawn = Html(pictures + _names(_runs(answer, snapshot, ""))) if pictures else parts.NOTHING
+    drawn = Html(pictures + _names(_runs(answer, snapshot, ""))) if pictures else blocks.NOTHING
     return page_pictures.with_table(drawn, [static_tables.of_table(table(answer, snapshot))])
 
 
 def _row(runs: Runs, label: str, first: float) -> tuple[str, ...]:
     word = tables.state_word(runs.kind.state)
-    state = "" if runs.is_mixed else f"{parts.SIGNS.get(word, '◌')} {word}"
+    state = "" if runs.is_mixed else f"{blocks.SIGNS.get(word, '◌')} {word}"
     took = f"{'within ' if runs.is_merged else ''}{runs.took_s:.2f} s"
     return label, runs.name, state, str(runs.number), took, f"{runs.begin - first:.2f} s", f"{runs.end - first:.2f} s"
 
@@ -104,9 +104,9 @@ def _names(found: list[Runs]) -> Html:
     named = []
     for function in sorted(numbers, key=lambda each: -numbers[each])[:MOST_NAMES]:
         name, number = wording.plain(function), numbers[function]
-        said = parts.words(f"{name} × {number}" if number > 1 else name, title=name)
-        named.append(parts.key(palette.colour(HUES.of(palette.owner(function))), said))
-    return parts.paragraph(parts.join(named, " · "), kind="small")
+        said = blocks.words(f"{name} × {number}" if number > 1 else name, title=name)
+        named.append(blocks.key(palette.colour(HUES.of(palette.owner(function))), said))
+    return blocks.paragraph(blocks.join(named, " · "), kind="small")
 
 
 # ---- what the lanes of the history are called: "GPU 0", "GPU 0 · MIG 3 (1g.5gb)", "node-2 GPU 0" of several nodes
@@ -143,8 +143,8 @@ class LaneLabels:
     def drawn(self, lane: str) -> Html:
         """The same, with the whole name of the node in its title."""
         node, whole = self._node(lane)
-        named = parts.words(node, quiet=True, title=whole) if node else parts.NOTHING
-        return parts.join([named, parts.words(self._device(lane), strong=True)])
+        named = blocks.words(node, quiet=True, title=whole) if node else blocks.NOTHING
+        return blocks.join([named, blocks.words(self._device(lane), strong=True)])
 
     def _node(self, lane: str) -> tuple[str, str]:
         return self._nodes.get(lane.partition("/")[0], ("", ""))

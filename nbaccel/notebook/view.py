@@ -7,8 +7,8 @@ from typing import Any
 
 from IPython.display import display
 
-from nbaccel.notebook import experiment_card, parts, run_card, served_card, static_tables
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook import blocks, experiment_card, run_card, served_card, static_tables
+from nbaccel.notebook.blocks import Html
 from nbaccel.views import experiment_snapshot, run_snapshot, served_snapshot, tables, task_lines, wording
 from nbaccel.views.snapshot import Snapshot
 
@@ -50,16 +50,16 @@ def status_text(snapshot: Snapshot) -> str:
 
 def status_html(snapshot: Snapshot, at: str = "") -> str:
     """HTML; `at` says when it was so. It needs no script and stays correct when it is saved."""
-    return parts.box(
+    return blocks.box(
         [
-            parts.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot), at),
-            parts.note(tables.beside_busy(snapshot)),
+            blocks.header(tables.busy(snapshot), tables.counted(snapshot), tables.headline(snapshot), at),
+            blocks.note(tables.beside_busy(snapshot)),
             static_tables.devices(snapshot, tiled=True),
             run_card.table(snapshot),
             experiment_card.table(snapshot),
             served_card.table(snapshot),
-            *(parts.line(f"◌ {line}") for line in _waiting_lines(snapshot)),
-            *(parts.attention(wording.plain(alert.message)) for alert in snapshot.alerts),
+            *(blocks.line(f"◌ {line}") for line in _waiting_lines(snapshot)),
+            *(blocks.attention(wording.plain(alert.message)) for alert in snapshot.alerts),
         ]
     )
 
@@ -99,32 +99,32 @@ def of_cluster(snapshot: Snapshot) -> View:
 
 def of_table(table: tables.Table) -> View:
     """One table by itself."""
-    return View(tables.as_text(table), parts.box([static_tables.of_table(table)]))
+    return View(tables.as_text(table), blocks.box([static_tables.of_table(table)]))
 
 
 def of_tables(several: list[tables.Table], sentences: list[str], note: str = "") -> View:
     """Several tables below each other, sentences after them, and a quiet last line."""
     said = [*sentences, note] if note else sentences
     text = "\n\n".join([tables.as_text(table) for table in several] + (["\n".join(said)] if said else []))
-    drawn = [static_tables.of_table(table) for table in several] + [parts.line(line) for line in sentences]
-    return View(text, parts.box([*drawn, parts.note(note)]))
+    drawn = [static_tables.of_table(table) for table in several] + [blocks.line(line) for line in sentences]
+    return View(text, blocks.box([*drawn, blocks.note(note)]))
 
 
 def of_snapshot(snapshot: Snapshot, table: tables.Table, drawn: Html, note: str = "") -> View:
     """A drawn table, below the line that says what is busy and when that was so, and above a quiet line."""
-    return boxed(snapshot, "\n".join(filter(None, (tables.as_text(table), note))), Html(drawn + parts.note(note)))
+    return boxed(snapshot, "\n".join(filter(None, (tables.as_text(table), note))), Html(drawn + blocks.note(note)))
 
 
 def boxed(snapshot: Snapshot, text: str, drawn: Html) -> View:
     """Anything about a snapshot, below the line that says what is busy and when that was so."""
     counts, at = tables.counted(snapshot), wording.as_of(snapshot.time)
-    header = parts.header(tables.busy(snapshot), counts, tables.headline(snapshot), at)
-    return View(f"{text}\n{at}", parts.box([header, drawn]))
+    header = blocks.header(tables.busy(snapshot), counts, tables.headline(snapshot), at)
+    return View(f"{text}\n{at}", blocks.box([header, drawn]))
 
 
 def of_message(*lines: str) -> View:
     """Plain sentences."""
-    return View("\n".join(lines), parts.box(parts.line(line) for line in lines))
+    return View("\n".join(lines), blocks.box(blocks.line(line) for line in lines))
 
 
 def show(shown: View) -> None:

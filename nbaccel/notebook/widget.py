@@ -21,10 +21,10 @@ from IPython.display import publish_display_data
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
-from nbaccel.notebook import card, page_history, page_pictures, parts, publishing, run_cards, view, views
+from nbaccel.notebook import blocks, card, page_history, page_pictures, publishing, run_cards, view, views
+from nbaccel.notebook.blocks import Html
 from nbaccel.notebook.displays import Displays
 from nbaccel.notebook.kept_history import KeptHistory
-from nbaccel.notebook.parts import Html
 from nbaccel.notebook.publishing import Publisher
 from nbaccel.views import experiment_snapshot, palette, run_snapshot, served_snapshot, sinks, tables, wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot
@@ -67,7 +67,7 @@ class Cockpit(anywidget.AnyWidget):
         self._pictures: dict[str, bool] = {}  # names of outputs that are places -> whether they open with their tabs
         self._drawing: threading.Timer | None = None  # until the pictures are drawn anew
         self._last_card: Callable[[Html], dict[str, str]] | None = None  # of what has ended, until its pictures come
-        self.on_msg(self._heard)
+        self.on_msg(self._receive)
         _keep_subshell(self.comm)
 
     def follow(self, engine: engines.Engine, now: Snapshot, *, details: bool) -> None:
@@ -171,7 +171,7 @@ class Cockpit(anywidget.AnyWidget):
             self._last_card = lambda pictures: card.last_mimebundle(
                 last, how, past=past.sections(last, pictures), used=past.line()
             )
-            self._displays.draw_last(self._last_card(parts.NOTHING))
+            self._displays.draw_last(self._last_card(blocks.NOTHING))
 
     def _take_pictures(self, id: str, sent: object) -> None:
         """Put what a page has drawn into the card of what has ended: a cluster, or the experiment of this id."""
@@ -188,36 +188,36 @@ class Cockpit(anywidget.AnyWidget):
 
     # ---- messages of pages
 
-    def _heard(self, widget: Any, content: Any, buffers: Any) -> None:
+    def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict):
             return
-        say, id = content.get("say"), str(content.get("id", ""))
-        if say == "visible":
+        order, id = content.get("say"), str(content.get("id", ""))
+        if order == "visible":
             self._publisher.seen(str(content.get("view", "")), int(content.get("rows") or 0))
-        elif say == "hidden":
+        elif order == "hidden":
             self._publisher.hidden(str(content.get("view", "")))
-        elif say in ("cancel", "kill"):
-            self._ordered(say, id)
-        elif say == "stop":
+        elif order in ("cancel", "kill"):
+            self._ordered(order, id)
+        elif order == "stop":
             words = stop_run(engines.started(), id, views.last_seen())
             self.send({"say": "taken", "id": id, "words": words})
-        elif say == "curl":
+        elif order == "curl":
             self.send({"say": "taken", "id": id, **copied_curl(id, views.last_seen())})
-        elif say == "retry":
+        elif order == "retry":
             self._reader.submit(self._retry, id)
-        elif say == "cancel-many":
+        elif order == "cancel-many":
             self._reader.submit(self._cancel_many, id, content)
-        elif say == "find":
+        elif order == "find":
             self._reader.submit(self._find, id, content)
-        elif say == "pictures":
+        elif order == "pictures":
             self._take_pictures(id, content.get("pictures"))
-        elif say == "past":
+        elif order == "past":
             self.past_code = self.past_code or _PAST.read_text()
-        elif say == "history":
+        elif order == "history":
             self._reader.submit(self._recall, id, content)
 
-    def _ordered(self, say: str, id: str) -> None:
-        words = end_one(engines.started(), say, id, views.last_seen())
+    def _ordered(self, order: str, id: str) -> None:
+        words = end_one(engines.started(), order, id, views.last_seen())
         self.send({"say": "taken", "id": id, "words": words})
 
     def _retry(self, id: str) -> None:
@@ -306,15 +306,15 @@ def _keep_subshell(comm: Any) -> None:
 OVER = "nbaccel has been shut down: there is nothing left to end."
 
 
-def end_one(engine: engines.Engine | None, say: str, id: str, snapshot: Snapshot | None) -> str:
+def end_one(engine: engines.Engine | None, order: str, id: str, snapshot: Snapshot | None) -> str:
     """Cancel a task or kill an actor: "Cancelled slow #3f2a-7." """
     if engine is None:
         return OVER
     try:
-        engine.cancel_by_id(id) if say == "cancel" else engine.kill_by_id(id)
+        engine.cancel_by_id(id) if order == "cancel" else engine.kill_by_id(id)
     except (RayError, ValueError, OSError) as error:
         return str(error)
-    return f"{'Cancelled' if say == 'cancel' else 'Killed'} {_name(id, snapshot)}."
+    return f"{'Cancelled' if order == 'cancel' else 'Killed'} {_name(id, snapshot)}."
 
 
 def retry(engine: engines.Engine | None, id: str, snapshot: Snapshot | None) -> str:

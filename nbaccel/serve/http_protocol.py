@@ -72,7 +72,7 @@ class Counters(ServerState):
     """What connections share. The date is made when it is needed: an idle door does nothing."""
 
     def __init__(self, limit: Limits) -> None:
-        self.idle: dict[DoorProtocol, float] = {}  # connections without a request, since when; the oldest first
+        self.idle: dict[HttpProtocol, float] = {}  # connections without a request, since when; the oldest first
         self.refused: dict[int, int] = {}
         self.slow = 0  # connections that were closed since they took too long
         self.limit = limit
@@ -98,13 +98,13 @@ class Counters(ServerState):
     def default_headers(self, value: list[tuple[bytes, bytes]]) -> None:
         """They are always made from the time."""
 
-    def rest(self, connection: DoorProtocol) -> None:
+    def rest(self, connection: HttpProtocol) -> None:
         """It has no request: it is closed when that has lasted."""
         self.idle[connection] = connection.loop.time()
         if self._sweep is None:
             self._sweep = connection.loop.call_later(connection.timeout_keep_alive, self._close_idle, connection)
 
-    def _close_idle(self, any_of_them: DoorProtocol) -> None:
+    def _close_idle(self, any_of_them: HttpProtocol) -> None:
         """Close those that have rested for so long. One timer serves all connections."""
         self._sweep, now, most_s = None, any_of_them.loop.time(), any_of_them.timeout_keep_alive
         for connection, since in list(self.idle.items()):
@@ -118,7 +118,7 @@ class Counters(ServerState):
 class HttpRequest(RequestResponseCycle):
     """A request, and its answer. What uvicorn needs for the ASGI function is made when the request gets a task."""
 
-    def __init__(self, protocol: DoorProtocol, method: str, http_version: str) -> None:
+    def __init__(self, protocol: HttpProtocol, method: str, http_version: str) -> None:
         """Raises HttpParserError and UnicodeError for a damaged URL."""
         self.protocol = protocol
         self.method = method
@@ -220,7 +220,7 @@ def _parted(url: bytes) -> tuple[str, bytes, bytes]:
     return unquote(parsed.path.decode("ascii")), parsed.path, parsed.query or b""
 
 
-class _Quiet:
+class _SilentLogger:
     """In the place of uvicorn's logger: what strangers send is counted, not logged."""
 
     level = 100
@@ -229,7 +229,7 @@ class _Quiet:
         return lambda *args, **kwargs: None
 
 
-class DoorProtocol(HttpToolsProtocol):
+class HttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     def __init__(
@@ -246,7 +246,7 @@ class DoorProtocol(HttpToolsProtocol):
         self._waiting: deque[HttpRequest] = deque()  # behind the one that is being answered
         self._active: HttpRequest | None = None  # is being answered; `cycle` is the newest
         self.cycle: HttpRequest | None  # type: ignore[assignment]
-        self.logger = _Quiet()  # type: ignore[assignment]
+        self.logger = _SilentLogger()  # type: ignore[assignment]
         self.counters = counters
         self._upgrades = False
         self._head_bytes = 0

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import os
 import pickle
 import secrets
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent import futures
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
+from msgspec.structs import replace
 
 import nbaccel
 from nbaccel import engine as engines
@@ -27,9 +31,16 @@ from nbaccel.serve.handle import DeploymentHandle
 from nbaccel.serve.link import Frame, LinkLost
 from nbaccel.serve.records import AppSpec, encode
 from nbaccel.serve.schema import ServeStatus, status_of
-from nbaccel.serve.seen import ShownApplications, id_of
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-from nbaccel.views import served_snapshot, sinks
+from nbaccel.views import served_snapshot, sinks, wording
+from nbaccel.views.served_snapshot import (
+    KIND,
+    MOST_REPLICAS,
+    DeploymentRow,
+    LastError,
+    ReplicaRow,
+    ServedSnapshot,
+)
 from nbaccel.waits import interruptible
 
 _NEEDED = ("starlette", "uvicorn", "httptools")
@@ -87,15 +98,15 @@ def run(
 
 
 def _read_zero_as_one(spec: AppSpec) -> None:
-    global _has_said_one
-    if not _has_said_one and any(
+    global _has_given_notice
+    if not _has_given_notice and any(
         each.scaling is not None and not each.scaling.min_replicas for each in spec.deployments
     ):
-        _has_said_one = True
+        _has_given_notice = True
         _notice("min_replicas=0 is read as 1: a deployment keeps one replica.")
 
 
-_has_said_one = False
+_has_given_notice = False
 
 
 def _check_run(target: Any, name: Any, route_prefix: Any, logging_config: Any, unknown: dict[str, Any]) -> None:
@@ -210,12 +221,12 @@ def _start_door(asked: HTTPOptions) -> None:
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise ImportError(f"nbaccel.serve needs {', '.join(missing)}: pip install 'nbaccel[serve]'", name=missing[0])
-    from nbaccel.serve.door import DoorActor
+    from nbaccel.serve.http_server import ServerActor
 
     here = NodeAffinitySchedulingStrategy(nbaccel.get_runtime_context().get_node_id(), soft=False)
-    actor = internal_actor(DoorActor, num_cpus=0, max_restarts=-1, max_concurrency=2, scheduling_strategy=here).remote(
-        callers.folder(), asked
-    )
+    actor = internal_actor(
+        ServerActor, num_cpus=0, max_restarts=-1, max_concurrency=2, scheduling_strategy=here
+    ).remote(callers.folder(), asked)
     try:
         nbaccel.get(actor.address.remote())
     except exceptions.RayActorError as error:
@@ -443,3 +454,195 @@ def get_deployment_handle(deployment_name: str, app_name: str | None = None) -> 
 def _there_are(apps: dict[str, Any]) -> str:
     found = [f"{name} ({', '.join(app['deployments'])})" for name, app in apps.items()]
     return f"There are {', '.join(found)}." if found else "None is served here."
+
+
+EVERY_S = 1.0
+_TRACEBACK = 4000  # characters
+_STATES = {
+    "DEPLOYING": "deploying", "RUNNING": "serving", "UNHEALTHY": "unhealthy", "DEPLOY_FAILED": "failed",
+    "DELETING": "ending",
+}  # fmt: skip
+
+
+class ShownApplications:
+    """The applications of a job, as one process shows them: it publishes a snapshot of each, and draws it.
+
+    ```
+      the thread `nbaccel-serve-seen` ── status? ──► door          each second, while something is served
+            └── snapshots_of ──┬── publish("application", …) ──► snapshots of the cluster
+                               └── sinks.installed.application ──► the card
+    ```
+    Each process of the job that has served something does it. One of them publishes the record of an application; the
+    others try at each look, so that another one does when it has ended.
+    """
+
+    def __init__(
+        self, folder: str, ask: Callable[[], dict[str, Any]], asked: Callable[[str], Callable[[str], object]]
+    ) -> None:
+        """`ask` gives the door's status, without applications if there is no door.
+
+        `asked` gives what takes the requests to an application, such as "stop".
+        """
+        self._folder = folder
+        self._ask = ask
+        self._asked = asked
+        self._last: dict[str, ServedSnapshot] = {}  # by name
+        self._published: dict[str, ServedSnapshot] = {}  # of these, what this process publishes
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="nbaccel-serve-seen", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._over.wait(EVERY_S):
+            self.look()
+
+    def look(self) -> None:
+        """Show what has changed. A door that does not answer has a successor, or the session ends."""
+        try:
+            status = self._ask()
+            with self._lock:
+                if not self._over.is_set():
+                    self._show(status)
+        except (exceptions.RayError, RayServeException, OSError, RuntimeError):
+            pass
+
+    def _show(self, status: dict[str, Any]) -> None:
+        now = snapshots_of(self._folder, status)
+        for name, snapshot in now.items():
+            if snapshot != self._last.get(name):
+                self._last[name] = snapshot
+                sinks.installed.application(snapshot)
+            if snapshot != self._published.get(name):
+                self._publish(name, snapshot)
+        for name in [name for name in self._last if name not in now]:
+            self._end(name)
+
+    def _publish(self, name: str, snapshot: ServedSnapshot) -> None:
+        try:
+            engines.current().publish(KIND, snapshot.id, msgspec.to_builtins(snapshot), self._asked(name))
+        except ValueError:  # another process of the job publishes it
+            self._published.pop(name, None)
+        else:
+            self._published[name] = snapshot
+
+    def _end(self, name: str) -> None:
+        sinks.installed.application(ended(self._last.pop(name)))
+        published = self._published.pop(name, None)
+        if published is not None:
+            engines.current().publish(KIND, published.id, None)
+
+    def again(self, name: str) -> None:
+        """A cell has served this application: it has the card now."""
+        self.look()
+        with self._lock:
+            if name in self._last:
+                sinks.installed.application(self._last[name], under_this_cell=True)
+
+    def close(self) -> None:
+        """The session ends: what is shown stays as it was, as ended."""
+        self._over.set()
+        with self._lock:
+            for name in list(self._last):
+                try:
+                    self._end(name)
+                except (exceptions.RayError, OSError, RuntimeError):
+                    pass  # the head has gone, and its records with it
+
+
+def ended(last: ServedSnapshot) -> ServedSnapshot:
+    """The last that was known, without what has gone."""
+    rows = [replace(each, replicas=[], more=0, message="") for each in last.deployments]
+    return replace(last, state="ended", ended_at=time.time(), deployments=rows, under_way=0, queued=0, why="")
+
+
+def snapshots_of(folder: str, status: dict[str, Any]) -> dict[str, ServedSnapshot]:
+    """From what the door answers, by name."""
+    return {name: _application(folder, name, app, status) for name, app in status["apps"].items()}
+
+
+def id_of(folder: str, name: str) -> str:
+    """Of an application of the door in this folder."""
+    return f"served-{hashlib.sha256(f'{folder} {name}'.encode()).hexdigest()[:12]}"
+
+
+def _application(folder: str, name: str, app: dict[str, Any], door: dict[str, Any]) -> ServedSnapshot:
+    counts, prefix = app["counts"], app["route_prefix"]
+    rows = [_deployment(each, facts) for each, facts in app["deployments"].items()]
+    is_unhealthy = any(facts["status"] == "UNHEALTHY" for facts in app["deployments"].values())
+    return ServedSnapshot(
+        id_of(folder, name),
+        wording.encodable(name),
+        "unhealthy" if is_unhealthy and app["status"] == "RUNNING" else _STATES.get(app["status"], "deploying"),
+        "" if prefix is None else f"{door['url']}{prefix}",
+        "" if prefix is None else _route(name),
+        door["socket"],
+        prefix or "",
+        app["asks_token"],
+        wording.encodable(app["message"])[:500],
+        app["last_deployed_time_s"],
+        None,
+        rows,
+        counts.get("requests", 0),
+        counts.get("statuses", {}),
+        counts.get("per_s", 0.0),
+        counts.get("p50_s"),
+        counts.get("p95_s"),
+        counts.get("under_way", 0),
+        app["queued"],
+        counts.get("failed", 0),
+    )
+
+
+def _route(name: str) -> str:
+    """Where nbaccel's server extension has the application, below a JupyterHub (`extension/nbaccel_lab/served.py`)."""
+    user = os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "")
+    return f"{user}nbaccel/serve/{quote(name, safe='')}/" if user.startswith("/") else ""
+
+
+def _deployment(name: str, facts: dict[str, Any]) -> DeploymentRow:
+    shown = facts["replicas"][:MOST_REPLICAS]
+    more = sum(row["state"] == "RUNNING" for row in facts["replicas"][MOST_REPLICAS:])
+    batches = sum(row["batches"][0] for row in facts["replicas"])
+    items = sum(row["batches"][1] for row in facts["replicas"])
+    limit = max((row["batches"][2] for row in facts["replicas"]), default=0)
+    return DeploymentRow(
+        wording.encodable(name),
+        facts["wanted"],
+        [_replica(row) for row in shown],
+        more,
+        facts["max_ongoing_requests"],
+        _share(facts["asks"]),
+        round(items / batches, 1) if batches else 0.0,
+        limit,
+        wording.encodable(facts["message"])[:500],
+        _error(facts["last_error"]),
+    )
+
+
+def _share(asks: dict[str, float]) -> str:
+    """ "½ GPU" is written as 0.5: terminals differ."""
+    gpus = asks.get("num_gpus", 0)
+    return wording.demand({"GPU": gpus}) if gpus else ""
+
+
+def _replica(row: dict[str, Any]) -> ReplicaRow:
+    return ReplicaRow(
+        row["actor_id"],
+        row["state"],
+        row["pid"],
+        {name: ids for name, ids in row["device_ids"].items() if ids},
+        row["since"],
+        row["ongoing"],
+        wording.encodable(row["fallback"]),
+        wording.encodable(row["blocked"])[-_TRACEBACK:],
+    )
+
+
+def _error(error: dict[str, Any]) -> LastError | None:
+    if not error:
+        return None
+    words = wording.encodable(error["message"])[:500]
+    return LastError(
+        error["time"], wording.encodable(error["type"]), words, wording.encodable(error["traceback"])[-_TRACEBACK:]
+    )

@@ -289,7 +289,8 @@ def test_the_noset_switch_leaves_the_environment_alone(family: Family, prefix: s
     detection = detect(MadeMachine(tmp_path), simulate=f"{family.vendor}:2")
     node = resolve_resources(detection, num_gpus=None, resources=None, environ={})
     devices = node.devices[vendor_of(family.vendor).resource]
-    for name in vendor_of(family.vendor).noset:
+    vendor = vendor_of(family.vendor)
+    for name in vendor.noset or [vendor.variable]:
         assert environment_for(devices[:1], {f"{prefix}{name}": "1"}, node_device_count=2) == {}
         assert environment_for(devices[:1], {f"{prefix}{name}": "0"}, node_device_count=2) != {}
 

@@ -15,9 +15,9 @@ import msgspec
 
 from nbaccel.notebook import (
     accounting,
+    blocks,
     card,
     page_history,
-    parts,
     publishing,
     static_tables,
     timeline,
@@ -295,10 +295,10 @@ def static_views(shown: Snapshot, condition: str) -> dict[str, str]:
             shown, "", static_tables.tasks(shown, task_lines.ordered(shown.tasks, functions=shown.functions))
         ).html,
         "actors": view.boxed(shown, "", static_tables.actors(shown)).html,
-        "timeline": parts.box(timeline.sections(told["runs"], shown)),
+        "timeline": blocks.box(timeline.sections(told["runs"], shown)),
         "accounting": accounting.accounting_view(told["accounting"], shown).html,
         "last card": card.last_mimebundle(shown, past=accounting.sections(told["accounting"], shown))["text/html"],
-    } | ({"readings": parts.box(lines)} if lines else {})
+    } | ({"readings": blocks.box(lines)} if lines else {})
 
 
 def all_sights() -> list[dict[str, Any]]:

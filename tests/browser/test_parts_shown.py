@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("playwright")
 
-from nbaccel.notebook import curves, parts
+from nbaccel.notebook import blocks, curves
+from nbaccel.notebook.blocks import Html
 from nbaccel.notebook.curves import Series
-from nbaccel.notebook.parts import Html
 from nbaccel.views import palette
 from tests.browser import sights
 from tests.browser.pages import PAGES, SCREENSHOTS
@@ -34,28 +34,28 @@ def each_part() -> dict[str, Html]:
     losses = [Series(f"trial {number}", [(step, (2 + number) / (step + 2)) for step in range(12)], colour)
               for number, colour in enumerate((TRAIN[0], SHARD[0]), 1)]  # fmt: skip
     return {
-        "first line": parts.header(["2 of 2 GPUs busy"], {"running": 3, "waiting": 2, "failed": 1}, "nbaccel 0.1.0"),
-        "pill": parts.join([parts.pill(state, colour) for state, colour in states]),
-        "chip": parts.join([parts.chip("logical"), parts.chip("3 alerts", urgent=True)]),
-        "bar": parts.join([parts.bar([(0.5, TRAIN[0]), (0.25, SHARD[0])]), parts.words("GPU 0 · train, shard")]),
-        "meter": parts.meter(83, "83 %"),
-        "row": parts.table(
+        "first line": blocks.header(["2 of 2 GPUs busy"], {"running": 3, "waiting": 2, "failed": 1}, "nbaccel 0.1.0"),
+        "pill": blocks.join([blocks.pill(state, colour) for state, colour in states]),
+        "chip": blocks.join([blocks.chip("logical"), blocks.chip("3 alerts", urgent=True)]),
+        "bar": blocks.join([blocks.bar([(0.5, TRAIN[0]), (0.25, SHARD[0])]), blocks.words("GPU 0 · train, shard")]),
+        "meter": blocks.meter(83, "83 %"),
+        "row": blocks.table(
             "Tasks",
             ["Task", "State", "Devices", "Started", "Took"],
-            [[parts.name_cell("train", "#7f3a-12 · pid 4711"), parts.pill("running", TRAIN[0]), parts.words("GPU 0"),
-              parts.words("14:03:22"), parts.words("3 min 12 s")]],
+            [[blocks.name_cell("train", "#7f3a-12 · pid 4711"), blocks.pill("running", TRAIN[0]), blocks.words("GPU 0"),
+              blocks.words("14:03:22"), blocks.words("3 min 12 s")]],
         ),
-        "tile": parts.tiles("Devices", [
-            parts.tile("GPU 0", "train", [(1.0, TRAIN[0])]),
-            parts.tile("GPU 1", "train", [(1.0, TRAIN[1])]),
-            parts.tile("GPU 2", "infer 0.5", [(0.5, INFER[0])]),
-            parts.tile("GPU 3", "free", []),
+        "tile": blocks.tiles("Devices", [
+            blocks.tile("GPU 0", "train", [(1.0, TRAIN[0])]),
+            blocks.tile("GPU 1", "train", [(1.0, TRAIN[1])]),
+            blocks.tile("GPU 2", "infer 0.5", [(0.5, INFER[0])]),
+            blocks.tile("GPU 3", "free", []),
         ]),
-        "line of two minutes": parts.join([parts.spark([0.2, 0.4, 0.9, 0.8, 0.85, 0.5, 0.83]), parts.words("83 %")]),
+        "line of two minutes": blocks.join([blocks.spark([0.2, 0.4, 0.9, 0.8, 0.85, 0.5, 0.83]), blocks.words("83 %")]),
         "curve": curves.curve("loss", losses),
-        "empty state": parts.empty("No task yet. A remote function that is called makes one:", "f.remote()"),
-        "note": parts.note("× 3 infer waits for 1 GPU. Both GPUs are busy."),
-        "attention": parts.attention("GPU 1 keeps 9.5 GiB that no task holds (pid 28001)"),
+        "empty state": blocks.empty("No task yet. A remote function that is called makes one:", "f.remote()"),
+        "note": blocks.note("× 3 infer waits for 1 GPU. Both GPUs are busy."),
+        "attention": blocks.attention("GPU 1 keeps 9.5 GiB that no task holds (pid 28001)"),
     }  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def page(browser: Any) -> Iterator[Any]:
 @pytest.mark.parametrize("theme", THEMES)
 def test_each_part_can_be_read_and_fits_in_both_themes(page: Any, theme: str) -> None:
     shown = each_part()
-    named = [[parts.words(name, strong=True), part] for name, part in shown.items()]
+    named = [[blocks.words(name, strong=True), part] for name, part in shown.items()]
     lines = "".join(f"<dt>{name}</dt><dd>{part}</dd>" for name, part in named)
     look = (
         "<style>dl{display:grid;grid-template-columns:9em 1fr;gap:18px 12px;margin:0}dd{margin:0;min-width:0}</style>"
@@ -77,7 +77,7 @@ def test_each_part_can_be_read_and_fits_in_both_themes(page: Any, theme: str) ->
     page.emulate_media(color_scheme=theme)
     page.set_content(
         f"<!doctype html><html lang='en' style='color-scheme:light dark'><title>parts</title>{look}"
-        f"<body>{parts.box([Html(f'<dl>{lines}</dl>')])}</body></html>"
+        f"<body>{blocks.box([Html(f'<dl>{lines}</dl>')])}</body></html>"
     )
     root = page.locator(".nbaccel").first
     assert root.locator("dt").all_inner_texts() == list(shown)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.notebook import accounting, card, page_pictures, parts, publishing, static_tables, timeline, view
+from nbaccel.notebook import accounting, blocks, card, page_pictures, publishing, static_tables, timeline, view
 from nbaccel.notebook.kept_history import KeptReadings
 from nbaccel.views import task_lines
 from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer
@@ -128,7 +128,7 @@ def test_tables_of_devices_tasks_and_actors_have_the_same_rows_in_order_and_colo
     }
     for name, html in static.items():
         page.root.get_by_role("tab", name=name).click()
-        (live,), (saved,) = read_live(page)["tables"], read_static(page, parts.box([html]))["tables"]
+        (live,), (saved,) = read_live(page)["tables"], read_static(page, blocks.box([html]))["tables"]
         rows = [filled(table) for table in (live, saved)]
         assert waits_at_their_place(rows[0]) == waits_at_their_place(rows[1]), name
         if not any(map(_waits, rows[0])):  # which a saved table has by their reasons
@@ -158,7 +158,7 @@ def test_rows_of_functions_say_the_same(browser: Any, counted: bool) -> None:
         progress = page.root.locator("tr.group th > span.quiet")
         progress.first.wait_for()
         live = progress.all_inner_texts()
-        (saved,) = read_static(page, parts.box([static_tables.tasks(shown, lines)]))["tables"]
+        (saved,) = read_static(page, blocks.box([static_tables.tasks(shown, lines)]))["tables"]
     finally:
         page.close()
     said = [line.progress() for line in lines if line.function]
@@ -291,7 +291,7 @@ def test_the_timeline_that_is_saved_is_the_one_that_was_drawn(page: LoosePage, s
     page.push(json.loads(publishing.to_json(publishing.of_snapshot(shown))) | {"ended": True})
     (sent,) = [each["pictures"] for each in page.sent() if each["say"] == "pictures"]
     pictures = page_pictures.cleaned(sent)
-    saved = read_static(page, parts.box(timeline.sections(answer, shown, pictures)))
+    saved = read_static(page, blocks.box(timeline.sections(answer, shown, pictures)))
     assert len(live["bars"]) == len(saved["bars"]) > 5
     for one, other in zip(live["bars"], saved["bars"], strict=True):
         assert [one[0], *one[3:]] == [other[0], *other[3:]], "the same line, colour and outline"
@@ -311,7 +311,7 @@ def test_the_last_two_minutes_are_lines_in_both(page: LoosePage, shown: Snapshot
     page.recall("readings", said)
     kept = KeptReadings()
     kept.add(answer)
-    saved = read_static(page, parts.box(kept.sections(shown)))
+    saved = read_static(page, blocks.box(kept.sections(shown)))
     devices = [row.index for row in shown.devices]
     assert [row["Device"] for row in filled(saved["tables"][0])] == [f"GPU {number}" for number in devices]
     assert saved["lines"] == page.root.locator("svg.spark path:not(.under)").count() == 3 * len(devices)
@@ -321,7 +321,7 @@ def test_the_last_two_minutes_are_lines_in_both(page: LoosePage, shown: Snapshot
 
 
 def test_each_level_keeps_the_words_that_the_page_shows(page: LoosePage, shown: Snapshot) -> None:
-    html = parts.box(
+    html = blocks.box(
         [static_tables.devices(shown, tiled=True), static_tables.tasks(shown, task_lines.each(shown.tasks))]
     )
     full, *others = (read_static(page, level(html)) for level in LEVELS.values())

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nbaccel.notebook import card, parts, reprs, static_tables, view
+from nbaccel.notebook import blocks, card, reprs, static_tables, view
 from nbaccel.notebook.accounting import accounting_view
 from nbaccel.views import tables, task_lines
 from nbaccel.views.explanations import Explanation
@@ -73,8 +73,8 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
         "tasks": view.boxed(snapshot, "", static_tables.tasks(snapshot, lines)).html,
         "devices": view.boxed(snapshot, "", static_tables.devices(snapshot)).html,
         "actors": view.boxed(snapshot, "", static_tables.actors(snapshot)).html,
-        "why": parts.box([reprs.explanations(waits)]),
-        "group": parts.box([reprs.group_table(group, WHY)]),
+        "why": blocks.box([reprs.explanations(waits)]),
+        "group": blocks.box([reprs.group_table(group, WHY)]),
         "accounting": accounting_view(accounting_answer()).html,
         "table": view.of_table(tables.Table("Nodes", ("Node", "Why"), [(LONG, WORD), (WORD, LONG)])).html,
     }  # fmt: skip

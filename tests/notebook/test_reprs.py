@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nbaccel.notebook import parts, reprs, static_tables
+from nbaccel.notebook import blocks, reprs, static_tables
 from nbaccel.views import task_lines
 from nbaccel.views.explanations import Explanation
 from nbaccel.views.snapshot import ActorRow, Runtime, Snapshot
@@ -29,7 +29,7 @@ class _Ref:
 def test_a_running_task_says_where_and_a_waiting_one_why(busy_snapshot: Snapshot) -> None:
     running, waiting = busy_snapshot.tasks
     running.cell, running.started_at = "[7] line 3", busy_snapshot.time - 8
-    page = Reading(parts.box([static_tables.tasks(busy_snapshot, task_lines.each([running, waiting]))]))
+    page = Reading(blocks.box([static_tables.tasks(busy_snapshot, task_lines.each([running, waiting]))]))
     assert page.rows[0] == ["Task", "State", "Devices", "Cell", "Started", "Took"]
     assert page.rows[1][:4] == ["train #t1 · pid 11", "● running", "GPU 1", "[7] line 3"]
     assert page.rows[1][5:] == ["8 s"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbaccel.notebook import timeline
-from nbaccel.notebook.parts import Html
+from nbaccel.notebook.blocks import Html
 from nbaccel.views.history.answers import RunsAnswer
 from nbaccel.views.history.book import HistoryBook, PastRun
 from nbaccel.views.snapshot import DeviceRow, NodeRow, Runtime, Snapshot

@@ -423,7 +423,7 @@ def test_the_doors_queue_has_a_limit_and_a_full_one_is_a_503(door: Door) -> None
 
 
 def test_what_a_killed_driver_left_in_a_session_goes_when_the_next_door_starts(tmp_path: Path) -> None:
-    from nbaccel.serve.door import _sweep
+    from nbaccel.serve.http_server import _sweep
 
     def made(name: str, *, age_s: float) -> Path:
         folder = tmp_path / name

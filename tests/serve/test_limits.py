@@ -16,7 +16,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from nbaccel.serve import http_protocol
-from nbaccel.serve.http_protocol import REQUEST, Counters, DoorProtocol, Limits
+from nbaccel.serve.http_protocol import REQUEST, Counters, HttpProtocol, Limits
 from tests.rig import wait_until
 from tests.serve.loop_thread import LoopThread
 
@@ -96,7 +96,7 @@ def status(answer: bytes) -> int:
 
 @contextmanager
 def serving(**limit: Any) -> Iterator[Server]:
-    server = Server(DoorProtocol, Counters(Limits(**limit)))
+    server = Server(HttpProtocol, Counters(Limits(**limit)))
     try:
         yield server
     finally:

@@ -15,7 +15,7 @@ from nbaccel import engine as engines
 from nbaccel import serve
 from nbaccel.notebook import publishing, served_card, view
 from nbaccel.serve import callers, serving
-from nbaccel.serve.seen import ShownApplications
+from nbaccel.serve.serving import ShownApplications
 from nbaccel.views import served_snapshot, tables, top
 from nbaccel.views.served_snapshot import ServedSnapshot
 from tests.rig import wait_until

@@ -13,8 +13,8 @@ import pytest
 import nbaccel
 from nbaccel import cli, tune
 from nbaccel.notebook import experiment_card, reprs, view
+from nbaccel.notebook.blocks import Html
 from nbaccel.notebook.output import CellOutput
-from nbaccel.notebook.parts import Html
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.train.journal import LineFile
 from nbaccel.tune import experiment_journal, result_tables

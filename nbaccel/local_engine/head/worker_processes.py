@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from nbaccel.scheduling.tasks import TaskRecord
     from nbaccel.views.observer_lines import Row
 
-MOST_TOLD = 1_000
+MOST_NOTIFIED = 1_000
 
 
 class SpoiledWorkers:
@@ -70,7 +70,7 @@ class SpoiledWorkers:
         notified = (worker.setup_job, name, why)
         if notified in self._notified:
             return
-        if len(self._notified) >= MOST_TOLD:
+        if len(self._notified) >= MOST_NOTIFIED:
             self._notified.clear()
         self._notified.add(notified)
         words = (

@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib.machinery import ModuleSpec
 from queue import Empty, SimpleQueue
@@ -344,7 +344,7 @@ class WorkerEngine(Client):
 
     def __init__(self, sock: socket.socket, arena_fd: int, worker_id: bytes) -> None:
         self._queue: SimpleQueue[Any] = SimpleQueue()
-        link = WorkerLink(sock, self._queue, on_lost=_leave_lost)
+        link = WorkerLink(sock, self._queue, on_lost=self._leave_lost)
         view = WorkerView(self, DriverCode({}))
         super().__init__(self, link, view, 0, arena_fd, "")
         self.worker_id = worker_id
@@ -460,6 +460,13 @@ class WorkerEngine(Client):
             self._queue.put(None)
         else:
             self._leave()
+
+    def _leave_lost(self, why: str) -> None:
+        """The head has gone, or a task has closed our connection; before the first task the head needed us no more."""
+        if self.setup is not None:
+            with suppress(OSError):  # the head has gone
+                os.write(2, f"This worker ends: {why}.\n".encode())
+        os._exit(1)
 
     def _leave(self) -> None:
         """Write the pending output, then end the process immediately."""
@@ -754,15 +761,6 @@ class WorkerEngine(Client):
 
 
 _PROMISE: type[engines.Engine] = WorkerEngine  # mypy compares the class with the promise
-
-
-def _leave_lost(why: str) -> None:
-    """The head has gone, or a task has closed our connection to it."""
-    try:
-        os.write(2, f"This worker ends: {why}.\n".encode())
-    except OSError:
-        pass  # the head has gone
-    os._exit(1)
 
 
 def _after_fork() -> None:

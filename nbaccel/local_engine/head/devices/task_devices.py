@@ -148,7 +148,7 @@ class DeviceLeases:
             self._watched.discard(key)
 
 
-MOST_TOLD = 1_000
+MOST_NOTIFIED = 1_000
 Environment = dict[str, str | None]  # None: unset it
 Ids = dict[str, list[str]]
 
@@ -256,7 +256,7 @@ class TaskEnvironments:
         """Whether this was shown before; from now on it was."""
         if key in self._notified:
             return True
-        if len(self._notified) >= MOST_TOLD:
+        if len(self._notified) >= MOST_NOTIFIED:
             self._notified.clear()
         self._notified.add(key)
         return False

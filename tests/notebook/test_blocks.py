@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nbaccel.notebook import card, curves, parts, reprs, static_tables, timeline, view
+from nbaccel.notebook import blocks, card, curves, reprs, static_tables, timeline, view
 from nbaccel.notebook.accounting import accounting_view
 from nbaccel.notebook.curves import Series
 from nbaccel.views import palette, tables, task_lines
@@ -39,19 +39,19 @@ def _shown(snapshot: Snapshot) -> dict[str, str]:
     return {
         "card": card.html(snapshot, "as of 2026-11-22 14:03:22"),
         "last card": card.last_mimebundle(snapshot, past=kept_history(snapshot).sections(snapshot))["text/html"],
-        "devices": parts.box([static_tables.devices(snapshot)]),
-        "tiles": parts.box([static_tables.devices(_many(snapshot), tiled=True)]),
-        "tasks": parts.box([static_tables.tasks(snapshot, task_lines.ordered(snapshot.tasks))]),
-        "actors": parts.box([static_tables.actors(snapshot)]),
+        "devices": blocks.box([static_tables.devices(snapshot)]),
+        "tiles": blocks.box([static_tables.devices(_many(snapshot), tiled=True)]),
+        "tasks": blocks.box([static_tables.tasks(snapshot, task_lines.ordered(snapshot.tasks))]),
+        "actors": blocks.box([static_tables.actors(snapshot)]),
         "settings": view.of_table(tables.Table("Settings", ("Setting", "Value"), [("burst_lines", "60")])).html,
-        "timeline": parts.box(timeline.sections(a_failed_run(), snapshot, parts.Html("<svg></svg>"))),
+        "timeline": blocks.box(timeline.sections(a_failed_run(), snapshot, blocks.Html("<svg></svg>"))),
         "accounting": accounting_view(accounting_answer()).html,
         "status": view.of_cluster(snapshot).html,
         "refs": reprs.refs_html([_Ref(row.task_id) for row in snapshot.tasks], snapshot),
-        "why": parts.box([reprs.explanations([waits, waits])]),
-        "probe": parts.box([reprs.probe(Probe(Verdict.BUSY, "1 GPU: 0 of 2 are free."))]),
-        "group": parts.box([reprs.group_table(group)]),
-        "curve": parts.box([curves.curve("loss", [losses])]),
+        "why": blocks.box([reprs.explanations([waits, waits])]),
+        "probe": blocks.box([reprs.probe(Probe(Verdict.BUSY, "1 GPU: 0 of 2 are free."))]),
+        "group": blocks.box([reprs.group_table(group)]),
+        "curve": blocks.box([curves.curve("loss", [losses])]),
     }
 
 
@@ -104,7 +104,7 @@ def test_sixty_four_devices_are_tiles_and_holders_that_are_alike_one_line(busy_s
 def test_a_tile_says_the_utilisation_where_it_is_measured(busy_snapshot: Snapshot) -> None:
     many = _many(busy_snapshot)
     many.devices[0].metrics = DeviceMetrics(83.4)
-    words = Reading(bare(parts.box([static_tables.devices(many, tiled=True)]))).words
+    words = Reading(bare(blocks.box([static_tables.devices(many, tiled=True)]))).words
     assert "GPU 0 GPUActor · 83 % GPU 1 GPUActor GPU 2" in words
 
 
@@ -120,9 +120,9 @@ def test_a_failure_alone_is_red(busy_snapshot: Snapshot) -> None:
     busy_snapshot.counts["FAILED"] = 1
     html = without_style_sheets(card.html(busy_snapshot))
     assert f'color:{palette.FAILURE}">✕</span> 1 failed' in html
-    assert palette.FAILURE in parts.pill("failed", palette.COLOURS[0][0])
-    assert palette.WAITING in parts.pill("waiting", palette.COLOURS[0][0])
-    assert palette.COLOURS[0][0] in parts.pill("running", palette.COLOURS[0][0])
+    assert palette.FAILURE in blocks.pill("failed", palette.COLOURS[0][0])
+    assert palette.WAITING in blocks.pill("waiting", palette.COLOURS[0][0])
+    assert palette.COLOURS[0][0] in blocks.pill("running", palette.COLOURS[0][0])
 
 
 def test_a_device_that_others_have_taken_is_hatched_as_in_the_cockpit(busy_snapshot: Snapshot) -> None:
@@ -191,12 +191,12 @@ def test_no_name_breaks_out_of_any_part(busy_snapshot: Snapshot, hostile: str) -
 
 
 def test_a_line_of_a_share_is_an_area_in_a_box_and_of_anything_else_a_line_over_zero() -> None:
-    share, other = parts.spark([0.0, 1.0, None, 0.5], of_all=True), parts.spark([0.0, 1.0, None, 0.5])
+    share, other = blocks.spark([0.0, 1.0, None, 0.5], of_all=True), blocks.spark([0.0, 1.0, None, 0.5])
     line = 'd="M0 15.0L1 1.0M3 8.0"'
     assert line in share and line in other
     assert 'd="M0 15.0L1 1.0L1 16L0 16ZM3 8.0L3 16L3 16Z"' in share and "border:1px" in share
     assert other.count("<path") == 1 and "border-bottom:1px" in other
-    assert "<path" in parts.spark([None, None], of_all=True)
+    assert "<path" in blocks.spark([None, None], of_all=True)
 
 
 def test_saved_tiles_stand_below_the_name_of_their_node(busy_snapshot: Snapshot) -> None:

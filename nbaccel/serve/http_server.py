@@ -38,11 +38,11 @@ FIRST_PORT, LAST_PORT = 8000, 8099
 HTTP_SOCKET = "http"  # in the folder of the door
 
 
-class DoorActor:
+class ServerActor:
     """The actor."""
 
     def __init__(self, folder: str, http: HTTPOptions) -> None:
-        self._door: HttpDoor | None = None
+        self._door: HttpServer | None = None
         self._trouble: BaseException | None = None
         ready = threading.Event()
         self._thread = threading.Thread(
@@ -57,7 +57,7 @@ class DoorActor:
         loop = new_loop()
         asyncio.set_event_loop(loop)
         try:
-            self._door = HttpDoor(folder)
+            self._door = HttpServer(folder)
             loop.run_until_complete(self._door.begin(http))
         except BaseException as error:  # the constructor raises it
             self._trouble = error
@@ -76,7 +76,7 @@ class DoorActor:
         self._door.cell = copy_context()
 
 
-class HttpDoor:
+class HttpServer:
     """All of the door that runs in its loop."""
 
     def __init__(self, folder: str) -> None:
@@ -137,7 +137,7 @@ class HttpDoor:
     async def _listen(self, http: HTTPOptions) -> None:
         from uvicorn.config import Config
 
-        from nbaccel.serve.http_protocol import Counters, DoorProtocol
+        from nbaccel.serve.http_protocol import Counters, HttpProtocol
 
         loop = asyncio.get_running_loop()
         config = Config(
@@ -156,7 +156,7 @@ class HttpDoor:
         counters = Counters(Limits(max_connections=http.max_connections))
         listener = _bound(http.host, http.port)
         server = await loop.create_server(
-            lambda: DoorProtocol(config, counters, loop, self.front.quick),
+            lambda: HttpProtocol(config, counters, loop, self.front.quick),
             sock=listener,
             ssl=config.ssl if http.ssl_certfile else None,
             backlog=2048,
@@ -171,12 +171,12 @@ class HttpDoor:
 
     async def _listen_to_own_user(self, config: Any, counters: Any) -> asyncio.Server:
         """HTTP at a Unix socket of the session's directory: for a Jupyter server, which has the user's login."""
-        from nbaccel.serve.http_protocol import DoorProtocol
+        from nbaccel.serve.http_protocol import HttpProtocol
 
         loop = asyncio.get_running_loop()
         path = os.path.join(self._folder, HTTP_SOCKET)
         _remove(path)
-        return await loop.create_unix_server(lambda: DoorProtocol(config, counters, loop), path, backlog=256)
+        return await loop.create_unix_server(lambda: HttpProtocol(config, counters, loop), path, backlog=256)
 
     def address(self) -> dict[str, Any]:
         scheme = "https" if self._http.ssl_certfile else "http"
