@@ -64,7 +64,7 @@ _OF_TASKS = ("nbaccel.api", "nbaccel.runtime_context", "nbaccel.handles.remote")
 
 
 # What only some tasks need: imported when no order has come for a while.
-_OF_SOME_TASKS = ["concurrent.futures.thread", "asyncio", "nbaccel.local_engine.worker.actor_host"]
+_OF_SOME_TASKS = ["concurrent.futures.thread", "asyncio"]
 _IDLE_MS = 300
 
 

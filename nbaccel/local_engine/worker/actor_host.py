@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import inspect
 import os
@@ -41,6 +40,8 @@ class GroupLoop:
     """Begins calls in order of arrival; at most `size` of them are unfinished."""
 
     def __init__(self, name: str, size: int, call: Call, on_exit: Callable[[SystemExit], Any]) -> None:
+        import asyncio  # an actor that needs no loop waits for none
+
         self.loop = asyncio.new_event_loop()
         self.limit = asyncio.Semaphore(size)
         self._call = call
