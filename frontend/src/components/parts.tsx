@@ -117,6 +117,34 @@ export function endButton(
   );
 }
 
+/** What shows where the code of a process is; "" of one that has none. */
+export function stackButton(
+  whom: { id: string; name: string; pid: string; node: string },
+  label: string,
+  state: State,
+) {
+  const { id, name, pid, node } = whom;
+  const about = {
+    key: "stack",
+    "data-act": "stack",
+    "data-id": id,
+    "data-name": name,
+    "data-pid": pid,
+    "data-node": node,
+  };
+  const isOpen = state.log?.id === id && Boolean(state.log.process);
+  return pid && button("Stack", { ...about, "aria-expanded": isOpen, "aria-label": `Stack of ${name} ${label}` });
+}
+
+/** The open log or stack, below the row that it is of. */
+export function logRow(columns: number, scene: Scene, state: State) {
+  return (
+    <tr key={`log/${state.log?.id}`} class="logrow">
+      <td colspan={columns}>{scene.pastViews?.drawLog(state) ?? "Asking the kernel …"}</td>
+    </tr>
+  );
+}
+
 /** What would be here, and the line of code that makes it appear. */
 export function empty(text: string, code?: string) {
   return (

@@ -29,6 +29,7 @@ export interface TaskView {
   state: string;
   devices: string;
   pid: string;
+  node: string; // its id; "" where there is only one
   cell: string;
   owner: string; // "" for the reader's own
   age: string;
@@ -51,6 +52,7 @@ export interface ActorView {
   state: string;
   devices: string;
   pid: string;
+  node: string; // its id
   cell: string;
   owner: string; // "" for the reader's own
   age: string;
@@ -138,6 +140,7 @@ function taskView(row: TaskRow, snapshot: Snapshot, now: number): TaskView {
     state,
     devices: deviceWords(row.device_ids),
     pid: row.pid ? String(row.pid) : "",
+    node: row.node_id ?? "",
     cell: cellWords(snapshot, row),
     owner: ownerOf(snapshot, row),
     age: start == null ? "" : age((row.finished_at ?? now) - start),
@@ -189,6 +192,7 @@ function actorView(row: ActorRow, snapshot: Snapshot, now: number): ActorView {
     state,
     devices: deviceWords(row.device_ids),
     pid: row.pid ? String(row.pid) : "",
+    node: row.node_id ?? "",
     cell: cellWords(snapshot, row),
     owner: ownerOf(snapshot, row),
     age: row.since == null ? "" : age(now - row.since),

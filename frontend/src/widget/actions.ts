@@ -1,7 +1,7 @@
 // What the person does: clicks, keys and filters become choices of the view or messages to the source.
 
 import { takeFound } from "../model/finding";
-import type { State } from "../model/state";
+import type { Process, State } from "../model/state";
 import type { Filter, Source } from "../model/types";
 import { turnNotices } from "./notices";
 import { watchSight } from "./sight";
@@ -72,8 +72,16 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     },
     logs(data) {
       delete state.past.task_log;
-      state.log =
-        state.log?.id === data.id ? null : { id: data.id ?? "", name: data.name ?? "", search: "", follow: true };
+      state.log = openLog(state, data);
+      view.look();
+    },
+    stack(data) {
+      delete state.past.stack;
+      state.log = openLog(state, data, { pid: Number(data.pid), node: data.node ?? "" });
+      view.look();
+    },
+    "stack-again"() {
+      delete state.past.stack;
       view.look();
     },
     "close-log": () => void (state.log = null),
@@ -192,6 +200,12 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     for (const end of ends) end();
     for (const timer of waitingFor.values()) clearTimeout(timer);
   };
+}
+
+/** What is open below a row after a press of its button: the log or, of a process, its stack; the same again closes it. */
+function openLog({ log }: State, { id = "", name = "" }: DOMStringMap, process?: Process): State["log"] {
+  const isOpen = log?.id === id && Boolean(log.process) === Boolean(process);
+  return isOpen ? null : { id, name, search: "", follow: true, process };
 }
 
 /** Arrow keys move between tabs, Escape closes the log; no key reaches the notebook around it. */
