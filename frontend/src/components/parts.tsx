@@ -10,7 +10,7 @@ import type { Filter } from "../model/types";
 import { count } from "../model/words";
 
 /** a head that sorts, or one of words alone; "" heads the column of buttons */
-export interface Column {
+interface Column {
   name: string;
   sort?: string;
 }

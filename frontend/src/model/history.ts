@@ -155,7 +155,7 @@ export interface Lines {
   power: Levels;
 }
 
-export interface Readings {
+interface Readings {
   since: number;
   origin: number;
   step: number;
@@ -170,13 +170,13 @@ const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+
 const MOST_DEVICES = 128; // lines of more devices cost more than anybody reads
 
 /** Whether the devices are measured, and few enough for lines. */
-export function hasLines(snapshot: Snapshot) {
+function hasLines(snapshot: Snapshot) {
   const devices = snapshot.devices ?? [];
   return devices.length <= MOST_DEVICES && devices.some((row) => row.metrics);
 }
 
 /** Whether devices that tell how much they are used have no line yet. */
-export function lacksLines({ lines }: Readings, snapshot: Snapshot | null) {
+function lacksLines({ lines }: Readings, snapshot: Snapshot | null) {
   const isLine = (levels: Levels) => levels.filter((level) => level != null).length > 1;
   const tell = (snapshot?.devices ?? []).some(
     ({ metrics }) => (metrics?.utilisation_percent ?? metrics?.memory_used_bytes) != null,
@@ -220,14 +220,14 @@ export function linesOf(readings: Readings | null | undefined, row: DeviceRow): 
 
 // ---- The rows of published records, such as the trials of an experiment: the view that shows them asks for what has changed.
 
-export interface RecordRows {
+interface RecordRows {
   since: number;
   total: number;
   rows: Map<string, any>;
 }
 
 /** What is asked for the record whose turn it is, among those that are open. */
-export function rowsQuestion(state: State, snapshot: Snapshot) {
+function rowsQuestion(state: State, snapshot: Snapshot) {
   const due = (id: string) => state.past[`rows/${id}`]?.due ?? 0;
   const [record] = (snapshot.runs?.open(state) ?? []).sort((a, b) => due(a) - due(b));
   return record ? { ask: "rows", key: `rows/${record}`, record } : null;

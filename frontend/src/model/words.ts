@@ -133,7 +133,7 @@ export function cellWords(snapshot: Snapshot, row: { job?: number; cell?: string
 // ---- What nodes are called in every view: without their domain, and of a long name the beginning and the end, which tells it
 // from others. A title has the whole.
 
-export interface NodeName {
+interface NodeName {
   words: string;
   whole: string;
 }

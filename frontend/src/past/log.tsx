@@ -6,12 +6,12 @@ import type { State } from "../model/state";
 import { count, plain } from "../model/words";
 import { PAST_STYLE } from "./look";
 
-export interface Printed {
+interface Printed {
   text: string;
   err: boolean;
 }
 
-export interface LogText {
+interface LogText {
   pieces: Printed[];
   out: number;
   err: number;

@@ -52,7 +52,7 @@ export function experimentView(experiment: Experiment, now: number, ended: boole
 export type ExperimentView = ReturnType<typeof experimentView>;
 
 /** "4 of 50 trials ended · 2 running · 1 failed". */
-export function trialWords(experiment: Experiment) {
+function trialWords(experiment: Experiment) {
   const { counts = {}, total } = experiment;
   const runs = goesOn(experiment) ? "running" : "interrupted";
   const ended = ["done", "stopped", "error"].reduce((sum, state) => sum + (counts[state] ?? 0), 0);
@@ -63,7 +63,7 @@ export function trialWords(experiment: Experiment) {
 }
 
 /** "loss 0.0312 with lr 0.01, layers 2". */
-export function bestWords({ best, metric }: Experiment, most: number = MOST_PARAMETERS) {
+function bestWords({ best, metric }: Experiment, most: number = MOST_PARAMETERS) {
   if (!best) return "";
   const params = Object.entries(best.config).map(([name, value]) => `${plain(name)} ${plain(value)}`);
   const said = params.slice(0, most).join(", ") + (params.length > most ? ", …" : "");

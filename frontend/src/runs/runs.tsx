@@ -75,7 +75,7 @@ function tabsOf({ runs, experiments = [], served = [] }: Given, ended: boolean) 
 
 const OPEN_AT_FIRST = 2; // runs under way; if there is none, the latest one is open
 
-export function drawRuns(given: Given, now: number, ended: boolean, state: State) {
+function drawRuns(given: Given, now: number, ended: boolean, state: State) {
   const underWay = given.runs.filter(isUnderWay).slice(0, OPEN_AT_FIRST);
   const first = new Set((underWay.length ? underWay : given.runs.slice(0, 1)).map((run) => run.id));
   const rows = given.runs.map((run) => {
@@ -92,7 +92,7 @@ export function drawRuns(given: Given, now: number, ended: boolean, state: State
 }
 
 /** One run with all that is known of it, for its own card. */
-export function drawOneRun(given: Run, now: number, ended: boolean, state: State) {
+function drawOneRun(given: Run, now: number, ended: boolean, state: State) {
   const run = runView(given, now, ended);
   return [
     head(run, state, nameOf(run.name), false),
@@ -103,7 +103,7 @@ export function drawOneRun(given: Run, now: number, ended: boolean, state: State
 }
 
 /** The runs, experiments and applications under way, each in a line. */
-export function drawBrief(given: Given, now: number, ended: boolean, state: State) {
+function drawBrief(given: Given, now: number, ended: boolean, state: State) {
   if (ended) return [];
   const experiments = (given.experiments ?? [])
     .filter(goesOn)
@@ -198,7 +198,7 @@ const SIGNS: Record<string, string> = {
 };
 const METRICS = 4; // of a run that is shown in one line
 
-export function isUnderWay(run: Run) {
+function isUnderWay(run: Run) {
   return UNDER_WAY.includes(run.state ?? "waiting");
 }
 
@@ -237,9 +237,9 @@ export function runView(run: Run, now: number, ended: boolean) {
   };
 }
 
-export type RunView = ReturnType<typeof runView>;
+type RunView = ReturnType<typeof runView>;
 
-export type RankView = RunView["ranks"][number];
+type RankView = RunView["ranks"][number];
 
 function signOf(state: string) {
   return SIGNS[state] ?? "◌";
@@ -273,7 +273,7 @@ export function gangWords(run: Run) {
 }
 
 /** "3 of 10 epochs · about 2 min 05 s left · 7 reports". */
-export function progressWords(run: Run) {
+function progressWords(run: Run) {
   const known = run.epochs != null && run.epochs_done != null;
   const epoch = known
     ? `${amount(run.epochs_done ?? 0)} of ${count(run.epochs ?? 0, "epoch")}`
@@ -284,7 +284,7 @@ export function progressWords(run: Run) {
   return [epoch, left, run.reports ? count(run.reports, "report") : "no report yet"].filter(Boolean).join(" · ");
 }
 
-export function timeWords(run: Run, now: number) {
+function timeWords(run: Run, now: number) {
   return run.started_at ? age((run.ended_at ?? now) - run.started_at) : "";
 }
 
@@ -319,7 +319,7 @@ function resumeWords(run: Run, state: string) {
 
 // ---- The line of a run or of an experiment: its name, state and facts, and what stops it.
 
-export type Headed = Stoppable & {
+type Headed = Stoppable & {
   state: string;
   sign: string;
   colour: number;

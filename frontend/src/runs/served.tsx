@@ -62,7 +62,7 @@ export function servedView(served: Served, now: number, ended: boolean) {
   };
 }
 
-export type ServedView = ReturnType<typeof servedView>;
+type ServedView = ReturnType<typeof servedView>;
 
 function replicaView(row: ReplicaRow, now: number) {
   return {
@@ -125,7 +125,7 @@ export function deploymentWords(deployment: DeploymentRow) {
 }
 
 /** "GPU 0", "CPU", "CPU (cpu, blocked)". */
-export function placeOfReplica({ devices = {}, fallback = "", blocked = "" }: ReplicaRow) {
+function placeOfReplica({ devices = {}, fallback = "", blocked = "" }: ReplicaRow) {
   const held = Object.entries(devices)
     .filter(([, ids]) => ids.length)
     .map(([name, ids]) => `${plain(name)} ${ids.join(",")}`);

@@ -3,7 +3,7 @@
 
 import { button, cell, empty, nameOf, stateCell, table } from "../components/parts";
 import { STYLE } from "../components/style";
-import { draw, type Child } from "../components/tree";
+import { draw, type Child, type Shape } from "../components/tree";
 import { PALETTE } from "../model/colours";
 import type { StoredRun } from "../model/sent";
 import { age, clock, count, plain } from "../model/words";
@@ -19,7 +19,7 @@ export interface Storage {
   remove?: (name: string) => Promise<unknown>; // missing where the person may only look
 }
 
-export interface StoredState {
+interface StoredState {
   runs: StoredRun[] | null; // null until they are here
   total: number;
   text: string;
@@ -31,6 +31,7 @@ export interface StoredState {
   busy: boolean;
   said: string;
   choices: Choices;
+  list: Shape | null; // as it was drawn last: it stays while a pointer moves over the comparison
 }
 
 interface Deeds {
@@ -62,7 +63,7 @@ export function showStored(place: HTMLElement, storage: Storage): () => void {
   const state = newStored();
   let ended = false;
   const change = (given: Partial<StoredState>) => {
-    Object.assign(state, given);
+    Object.assign(state, "choices" in given ? given : { list: null, ...given });
     if (!ended) draw(root, drawStored(state, deeds, root.clientWidth, Date.now() / 1000));
   };
   const doing = (promise: Promise<Partial<StoredState>>) => {
@@ -102,7 +103,7 @@ export function showStored(place: HTMLElement, storage: Storage): () => void {
   };
 }
 
-export function newStored(): StoredState {
+function newStored(): StoredState {
   return {
     runs: null,
     total: 0,
@@ -115,6 +116,7 @@ export function newStored(): StoredState {
     busy: false,
     said: "",
     choices: { by: "report", log: undefined, smooth: false, at: null },
+    list: null,
   };
 }
 
@@ -125,7 +127,7 @@ export function keyOf(run: StoredRun) {
 
 /** Everything inside the root.
  * @param wide in pixels */
-export function drawStored(state: StoredState, deeds: Deeds, wide: number, now: number): Child[] {
+function drawStored(state: StoredState, deeds: Deeds, wide: number, now: number): Child[] {
   const found = (state.runs ?? []).filter((run) => passes(run, state));
   const compared = state.chosen.map((key) => state.curves.get(key)).filter((run) => run !== undefined);
   const isCompared = state.comparing && state.chosen.length > 1;
@@ -137,9 +139,11 @@ export function drawStored(state: StoredState, deeds: Deeds, wide: number, now: 
       drawCompared(compared, state.choices, wide, (choices) =>
         deeds.change({ choices: { ...state.choices, ...choices } }),
       ),
-    <div key="list" class="stored">
-      {found.length > 0 ? tableOf(found, state, deeds, now) : nothing(state)}
-    </div>,
+    (state.list ??= (
+      <div key="list" class="stored">
+        {found.length > 0 ? tableOf(found, state, deeds, now) : nothing(state)}
+      </div>
+    )),
     <p class="said" key="said" role="status" aria-live="polite">
       {state.said}
     </p>,
@@ -174,7 +178,7 @@ function tools(state: StoredState, found: number, deeds: Deeds) {
         <input
           type="search"
           value={state.text}
-          placeholder="name, metric, parameter"
+          placeholder="name or parameter"
           onInput={({ currentTarget }) => deeds.change({ text: currentTarget.value })}
         />
       </label>

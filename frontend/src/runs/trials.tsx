@@ -33,12 +33,12 @@ export interface Trial {
   points: Points; // of its curve
 }
 
-export interface Failure {
+interface Failure {
   error: string;
   trials: Trial[];
 }
 
-export interface Trials {
+interface Trials {
   trials: Trial[];
   names: string[];
   failures: Failure[];

@@ -235,7 +235,7 @@ function pressed(
 
 // ---- Puts a text on the clipboard, also where the page may not use the clipboard's own interface (without https).
 
-export function copyText(page: Document, text: string) {
+function copyText(page: Document, text: string) {
   const clipboard = page.defaultView?.navigator.clipboard;
   if (clipboard) clipboard.writeText(text).catch(() => copySelected(page, text));
   else copySelected(page, text);
@@ -301,7 +301,7 @@ function placeOfCard(root: HTMLElement, bar: Element) {
 }
 
 /** @returns what ends it */
-export function watchHover(root: HTMLElement, state: State, redraw: () => void): () => void {
+function watchHover(root: HTMLElement, state: State, redraw: () => void): () => void {
   const hovered = (event: Event) => {
     const over = (
       /pointerover|focusin/.test(event.type) ? (event.target as Element).closest?.("[data-bar]") : null
@@ -348,7 +348,7 @@ export function secondWay(root: HTMLElement, source: Source, message: any, taken
 const SAY_EVERY_MS = 5000;
 
 /** Says something in the status line, for ears at most once in five seconds. */
-export function speaker(state: State, view: { redraw: () => void }) {
+function speaker(state: State, view: { redraw: () => void }) {
   let last = 0;
   let later: any;
   return (words: string) => {
