@@ -106,13 +106,22 @@ export function stateSign(word: string) {
   return (
     {
       running: "●",
-      waiting: "◌",
-      finished: "✓",
-      failed: "✕",
-      cancelled: "⊘",
-      "ended with it": "–",
       alive: "●",
+      stopping: "●",
+      serving: "●",
+      ending: "●",
+      finished: "✓",
+      returned: "✓",
+      done: "✓",
+      failed: "✕",
+      error: "✕",
       dead: "✕",
+      cancelled: "⊘",
+      stopped: "⊘",
+      interrupted: "⊘",
+      unhealthy: "⚠",
+      ended: "–",
+      "ended with it": "–",
     }[word] ?? "◌"
   );
 }

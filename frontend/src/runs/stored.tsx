@@ -6,7 +6,7 @@ import { STYLE } from "../components/style";
 import { draw, type Child, type Shape } from "../components/tree";
 import { PALETTE } from "../model/colours";
 import type { StoredRun } from "../model/sent";
-import { age, clock, count, plain } from "../model/words";
+import { age, clock, count, plain, stateSign } from "../model/words";
 import { drawCompared, paramsOf, type Choices } from "./compared";
 import { reading } from "./curves";
 import { RUNS_STYLE } from "./look";
@@ -42,7 +42,7 @@ interface Deeds {
   remove?: (run: StoredRun) => void;
 }
 
-const SIGNS: Record<string, string> = { running: "●", finished: "✓", stopped: "⊘", failed: "✕", interrupted: "⊘" };
+const STATES = ["running", "finished", "stopped", "failed", "interrupted"];
 const MOST_CHOSEN = PALETTE.hues.length;
 const MOST_METRICS = 4;
 const NOT_SHOWN = ["training_iteration", "timestamp", "time_this_iter_s", "time_total_s"];
@@ -157,7 +157,7 @@ function passes(run: StoredRun, { text, state }: StoredState) {
 
 function tools(state: StoredState, found: number, deeds: Deeds) {
   const { runs, total, chosen, comparing } = state;
-  const states = Object.keys(SIGNS).filter((word) => word === state.state || runs?.some((run) => run.state === word));
+  const states = STATES.filter((word) => word === state.state || runs?.some((run) => run.state === word));
   const option = (value: string, label: string) => (
     <option key={value} value={value} selected={value === state.state}>
       {label}
@@ -233,7 +233,7 @@ function rowOf(run: StoredRun, failed: boolean, state: StoredState, deeds: Deeds
         </label>
         {run.kind === "experiment" && <span class="quiet small below">experiment</span>}
       </th>
-      {stateCell(SIGNS[run.state ?? ""] ?? "◌", run.state ?? "", colourOf(state, key))}
+      {stateCell(stateSign(run.state ?? ""), run.state ?? "", colourOf(state, key))}
       {cell(started > 0 && whenWords(started, now), "nowrap")}
       {cell(started > 0 && age((run.state === "running" ? now : ended) - started), "nowrap")}
       {cell(progress, "nowrap")}
