@@ -22,7 +22,9 @@ MOST_ROWS = 1000
 MOST_RUNTIMES = 256
 MOST_QUESTIONS = 32  # of a tab, without an answer yet
 MOST_CHARACTERS = 1 << 16  # of a message
-LOOKING = frozenset({"explain", "tasks", "logs", "notes", "runs", "accounting", "readings", "rows", "task_log"})
+LOOKING = frozenset(
+    {"explain", "tasks", "logs", "notes", "runs", "accounting", "readings", "rows", "stack", "task_log"}
+)
 
 
 class Misunderstood(ValueError):

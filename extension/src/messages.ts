@@ -63,7 +63,7 @@ export interface Ignored {
 export type HeadSnapshot = Snapshot;
 
 /** What may be asked over the WebSocket: orders are POST requests. */
-export type Askable = 'explain' | 'tasks' | 'logs' | 'notes' | 'runs' | 'accounting' | 'readings' | 'rows' | 'task_log';
+export type Askable = 'explain' | 'tasks' | 'logs' | 'notes' | 'runs' | 'accounting' | 'readings' | 'rows' | 'stack' | 'task_log';
 export type Question<K extends Askable = Askable> = Asked[K]['question'];
 export type Answer<K extends Askable = Askable> = Asked[K]['answer'];
 

@@ -76,7 +76,11 @@ export function sourceOf(runtime: string, watch: Watch, server: Server, reader: 
       const { rows: tasks, total, functions } = await watch.ask(runtime, { ask: 'tasks', filter: wanted });
       tell({ say: 'found', id, found: { key, tasks, total, functions } });
     },
-    history: async ({ id, key, ask, start, end, since, task_id, out_since, err_since, record }) => {
+    history: async ({ id, key, ask, start, end, since, task_id, out_since, err_since, record, pid, node_id }) => {
+      if (ask === 'stack') {
+        const { stack } = await watch.ask(runtime, { ask, pid, node_id, since });
+        tell({ say: 'history', id, ask, key, answer: JSON.stringify(stack) });
+      }
       if (ask === 'rows') {
         const { rows } = await watch.ask(runtime, { ask, id: record, since });
         tell({ say: 'history', id, ask, key, answer: JSON.stringify(rows) });

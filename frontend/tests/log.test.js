@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { historian, questionOf } from "../src/model/history.ts";
 import { newState } from "../src/model/state.ts";
-import { drawLog, logLines, withLog } from "../src/past/log.tsx";
+import { drawLog, logLines, withLog, withStack } from "../src/past/log.tsx";
 import { words } from "./page.js";
 import { NOW, busy } from "./snapshots.js";
 
@@ -82,6 +82,40 @@ test("an open log asks from where the last answer ended, also while nothing else
   context.mock.timers.tick(60_000);
   assert.equal(sent.length, 3, "a log that is over is not asked for");
   assert.equal(questionOf(state, busy(), NOW), null);
+  past.end();
+});
+
+test("a stack is asked for until its process has written it, and again only when the person wants it", (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  const sent = [];
+  const state = newState(true);
+  state.tab = "actors";
+  state.log = { id: "m1", name: "Model", process: { pid: 7, node: "n2" } };
+  const source = {
+    send: (message) => sent.push(message),
+    snapshot: () => ({ ...busy(), past: { told: { stack: withStack } } }),
+  };
+  const past = historian(source, state, () => NOW);
+  const answers = (given) => past.heard({ ask: "stack", key: sent.at(-1).key, answer: JSON.stringify(given) });
+  const asked = () => sent.map(({ ask, pid, node_id, since }) => [ask, pid, node_id, since]);
+  context.mock.timers.tick(1000);
+  past.look();
+  assert.match(words(drawLog(state)), /Stack of Model.*pid 7.*Asking its process/);
+  answers({ text: "", since: 900, pause_s: 0.02 });
+  context.mock.timers.tick(250);
+  assert.deepEqual(asked(), [
+    ["stack", 7, "n2", -1],
+    ["stack", 7, "n2", 900],
+  ]);
+  answers({ text: '  File "a.py", line 3, in train', since: 900, pause_s: 0 });
+  context.mock.timers.tick(60_000);
+  assert.equal(sent.length, 2);
+  assert.match(words(drawLog(state)), /line 3, in train/);
+  delete state.past.stack;
+  past.look();
+  assert.equal(sent.at(-1).since, -1);
+  answers({ text: "", since: 0, pause_s: 0 });
+  assert.match(words(drawLog(state)), /No code of yours runs/);
   past.end();
 });
 

@@ -144,7 +144,7 @@ test("chosen runs are overlaid, with their last values and the parameters that d
   assert.equal(differing.includes("seed"), false);
   assert.match(view.text(), /1 parameter the same in all of them/);
   await view.click("By time");
-  assert.match(view.place.querySelector(".compare svg").textContent.replaceAll("\u00a0", " "), /20 s/);
+  assert.match(view.place.querySelector(".compare svg").textContent.replaceAll("\u00a0", " "), /0 s5 s10 s15 s20 s/);
   await view.choose("Choose sweep to compare");
   assert.equal(view.place.querySelector(".compare"), null);
 });

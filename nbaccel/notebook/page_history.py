@@ -1,4 +1,4 @@
-"""Answers what an open view of a page asks: runs, use and state of devices, trials of an experiment, a task's log.
+"""Answers what an open view of a page asks: runs, use and state of devices, trials of an experiment, a log, a stack.
 
 The answers are the engine's own. For the page they get the hues of the functions that they name, and rows of this
 notebook have no job, as in snapshots.
@@ -16,6 +16,7 @@ import msgspec
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
 from nbaccel.notebook.tracebacks import FRAME, with_cell_lines, without_ours
+from nbaccel.views import stack_text
 from nbaccel.views.history.answers import (
     AccountingAnswer,
     AccountRow,
@@ -24,14 +25,14 @@ from nbaccel.views.history.answers import (
     RunsAnswer,
     TaskLogAnswer,
 )
-from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns, ReadTaskLog
+from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRows, ReadRuns, ReadStack, ReadTaskLog
 from nbaccel.views.palette import HUES, owner, usual_hue
 from nbaccel.views.record_book import RowsAnswer
 from nbaccel.views.snapshot import Snapshot
 
 QUESTIONS: dict[str, type[Any]] = {
     "task_log": ReadTaskLog, "runs": ReadRuns, "accounting": ReadAccounting, "readings": ReadReadings,
-    "rows": ReadRows,
+    "rows": ReadRows, "stack": ReadStack,
 }  # fmt: skip
 Answer = RunsAnswer | AccountingAnswer | ReadingsAnswer | RowsAnswer
 
@@ -53,6 +54,9 @@ def answered(
     asking = msgspec.convert(fields | {"ask": asked["ask"]}, question)
     if isinstance(asking, ReadTaskLog):
         return _of_log(engine, asking)
+    if isinstance(asking, ReadStack):
+        stack = engine.history(asking)
+        return msgspec.json.encode(msgspec.structs.replace(stack, text=stack_text.with_sources(stack.text))).decode()
     answer: Answer = engine.history(asking)
     keep(asking, answer)
     functions, jobs = _named(answer)

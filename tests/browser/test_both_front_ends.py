@@ -180,11 +180,16 @@ def test_the_row_of_a_function_says_how_far_it_is_and_opens(page: NotebookPage, 
     page.until(lambda: row(cockpit, "shard").count() == 0)
 
 
-def test_a_row_has_the_progress_of_its_task_and_its_log_goes_on_and_is_searched(
+def test_a_row_has_the_progress_of_its_task_its_stack_and_a_log_that_goes_on_and_is_searched(
     page: NotebookPage, cockpit: Any
 ) -> None:
     row(cockpit, "talk").get_by_text("30 %").wait_for()
+    cockpit.get_by_role("button", name="Stack of talk").click()
+    stack = cockpit.get_by_role("region", name="Stack of talk")
+    stack.get_by_label("Stack", exact=True).get_by_text("in talk").wait_for()
+    assert "cell [" in stack.inner_text()
     cockpit.get_by_role("button", name="Log of talk").click()
+    stack.wait_for(state="detached")
     log = cockpit.get_by_role("region", name="Log of talk")
     printed = log.get_by_label("What it has printed")
     printed.get_by_text("epoch 19").wait_for()

@@ -62,8 +62,8 @@ def test_it_works_where_there_is_no_node(wheel: Path, tmp_path: Path) -> None:
 def test_it_is_built_where_there_is_no_node(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     leave = shutil.ignore_patterns("node_modules", "labextension", "renderer", "__pycache__")
-    shutil.copytree(EXTENSION, checkout / "extension", ignore=leave)
-    shutil.copytree(EXTENSION.parent / "nbaccel" / "notebook", checkout / "nbaccel" / "notebook", ignore=leave)
+    for folder in ("extension", "frontend", "nbaccel/notebook", "nbaccel/views"):
+        shutil.copytree(EXTENSION.parent / folder, checkout / folder, ignore=leave)
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True, timeout=PATIENCE_S)
     tools = tmp_path / "tools"  # what npm's own scripts want, and neither node nor npm
     tools.mkdir()

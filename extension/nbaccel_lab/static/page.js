@@ -177,8 +177,8 @@ function answering(runtime, snapshot, tell) {
       const { rows, total } = await ask(runtime, { ask: "tasks", filter: filterOf(filter, limit) });
       tell({ say: "found", id, found: { key, tasks: rows, reasons: [], total } });
     },
-    async history({ id, key, ask: what, since, start, end, task_id, out_since, err_since, record }) {
-      const fields = { runs: { since, start, end }, task_log: { task_id, out_since, err_since }, rows: { id: record, since } };
+    async history({ id, key, ask: what, since, start, end, task_id, out_since, err_since, record, pid, node_id }) {
+      const fields = { runs: { since, start, end }, task_log: { task_id, out_since, err_since }, rows: { id: record, since }, stack: { pid, node_id, since } };
       const answer = await ask(runtime, { ask: what, ...(fields[what] ?? { since }) });
       tell({ say: "history", id, key, ask: what, answer: JSON.stringify(answer[what]) });
     },

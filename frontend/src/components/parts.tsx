@@ -10,7 +10,7 @@ import type { Filter } from "../model/types";
 import { count } from "../model/words";
 
 /** a head that sorts, or one of words alone; "" heads the column of buttons */
-export interface Column {
+interface Column {
   name: string;
   sort?: string;
 }
@@ -114,6 +114,34 @@ export function endButton(
         "aria-label": `${verb} it: ${name}${whose}`,
       })}
     </span>
+  );
+}
+
+/** What shows where the code of a process is; "" of one that has none. */
+export function stackButton(
+  whom: { id: string; name: string; pid: string; node: string },
+  label: string,
+  state: State,
+) {
+  const { id, name, pid, node } = whom;
+  const about = {
+    key: "stack",
+    "data-act": "stack",
+    "data-id": id,
+    "data-name": name,
+    "data-pid": pid,
+    "data-node": node,
+  };
+  const isOpen = state.log?.id === id && Boolean(state.log.process);
+  return pid && button("Stack", { ...about, "aria-expanded": isOpen, "aria-label": `Stack of ${name} ${label}` });
+}
+
+/** The open log or stack, below the row that it is of. */
+export function logRow(columns: number, scene: Scene, state: State) {
+  return (
+    <tr key={`log/${state.log?.id}`} class="logrow">
+      <td colspan={columns}>{scene.pastViews?.drawLog(state) ?? "Asking the kernel …"}</td>
+    </tr>
   );
 }
 

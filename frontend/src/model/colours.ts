@@ -35,7 +35,7 @@ export function subjectOf(row: { name: string; function?: string; kind?: string 
 
 /** White or black, whichever is read well on a colour, and the same on all shades of a hue.
  * @param colour as "#rrggbb" */
-export function inkOn(colour: string) {
+function inkOn(colour: string) {
   const [r, g, b] = [1, 3, 5]
     .map((at) => parseInt(colour.slice(at, at + 2), 16) / 255)
     .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));

@@ -247,7 +247,7 @@ export function unrealDevices(counts: ResourceCount[]) {
 }
 
 /** "NVIDIA A100", "NVIDIA GPU (logical)". */
-export function modelWords(row: DeviceRow) {
+function modelWords(row: DeviceRow) {
   const [name, kind] = [plain(row.name || row.type || row.family), row.kind ?? "real"];
   return [
     name.startsWith(`${kind} `) ? name.slice(kind.length + 1) : name,
@@ -266,12 +266,12 @@ export function laneName(device: { node_id?: string | null; resource: string; id
 
 // ---- Nodes that are not here any more, and their devices.
 
-export function goneNodes(snapshot: Snapshot): Set<string | undefined> {
+function goneNodes(snapshot: Snapshot): Set<string | undefined> {
   return new Set((snapshot.nodes ?? []).filter((node) => node.alive === false).map((node) => node.node_id));
 }
 
 /** Nobody holds a device whose node has gone. */
-export function whereItIs(row: DeviceRow, gone: Set<string | undefined>): DeviceRow {
+function whereItIs(row: DeviceRow, gone: Set<string | undefined>): DeviceRow {
   return gone.has(row.node_id ?? "")
     ? { ...row, holders: [], gone: true, metrics: null, free_reason: "its node has gone" }
     : row;
@@ -279,7 +279,7 @@ export function whereItIs(row: DeviceRow, gone: Set<string | undefined>): Device
 
 // ---- How many devices there are of each resource, whatever part of them has rows.
 
-export type ResourceCount = Required<DeviceCount>;
+type ResourceCount = Required<DeviceCount>;
 
 const NONE = { total: 0, held: 0, taken: 0, shared: 0, most_free: 0, least_free: 1, logical: 0, simulated: 0 };
 
@@ -309,7 +309,7 @@ export function deviceCounts(snapshot: Snapshot): ResourceCount[] {
 }
 
 /** The sum of a fact over all resources. */
-export function sumOf(counts: ResourceCount[], fact: Exclude<keyof ResourceCount, "resource">) {
+function sumOf(counts: ResourceCount[], fact: Exclude<keyof ResourceCount, "resource">) {
   return counts.reduce((sum, each) => sum + each[fact], 0);
 }
 
@@ -321,17 +321,17 @@ const FIRST_NODES = { row: 66, columns: 2 };
 const LINES_BEYOND = 1; // lines of tiles that are drawn above and below what is in sight
 
 /** Whether there are too many to draw them all. */
-export function isMany(rows: DeviceRow[]) {
+function isMany(rows: DeviceRow[]) {
   return rows.length > MOST_TILES;
 }
 
 /** What is in sight until it is measured.
  * @param several nodes */
-export function firstSight(several: boolean) {
+function firstSight(several: boolean) {
   return { top: 0, height: 460, ...(several ? FIRST_NODES : FIRST_TILES) };
 }
 
-export function byNode(rows: DeviceRow[]) {
+function byNode(rows: DeviceRow[]) {
   const nodes: Map<string | null | undefined, DeviceRow[]> = new Map();
   for (const row of rows) {
     const known = nodes.get(row.node_id);
@@ -343,7 +343,7 @@ export function byNode(rows: DeviceRow[]) {
 
 /** Which of many tiles are drawn, or of their nodes where there are several, in whole lines; a few are all drawn.
  * @param total of tiles or nodes */
-export function tilesInSight(devices: number, total: number, { top, height, row, columns }: TilesInSight) {
+function tilesInSight(devices: number, total: number, { top, height, row, columns }: TilesInSight) {
   if (devices <= MOST_TILES) return { first: 0, last: total };
   const last = Math.min(total, columns * (Math.ceil((top + height) / row) + LINES_BEYOND));
   return {

@@ -15,6 +15,9 @@ export interface Question {
   out_since?: number;
   err_since?: number;
   record?: string;
+  pid?: number;
+  node_id?: string;
+  since?: number;
 }
 
 /** due: when it may be asked for again; moves: how often something had happened when it was asked */
@@ -40,6 +43,7 @@ export function questionOf(state: State, snapshot: Snapshot, now: number): Quest
   const view = state.details ? state.tab : "devices";
   if (view === "runs") return rowsQuestion(state, snapshot);
   if (view === "devices" && hasLines(snapshot)) return { ask: "readings", key: cluster };
+  if (["tasks", "actors"].includes(view) && state.log?.process) return stackQuestion(state, cluster);
   if (view === "tasks" && state.log) {
     const [key, known] = [`${cluster} ${state.log.id}`, state.past.task_log];
     const text = known?.key === key ? known.data : null;
@@ -60,6 +64,14 @@ export function questionOf(state: State, snapshot: Snapshot, now: number): Quest
   const known = state.past.runs;
   const recent = known?.start && known.key === `${cluster} last` && now - known.start < MINUTES_TOLD * LAST_MINUTE;
   return { ask: "runs", key: `${cluster} last`, start: recent ? known.start : now - state.window };
+}
+
+/** Where the code of a process is: asked once, and then until it has written it. */
+function stackQuestion({ log, past }: State, cluster: string): Question | null {
+  const { pid, node } = log!.process!;
+  const key = `${cluster} stack ${log!.id} ${pid}`;
+  const known = past.stack?.key === key ? past.stack.data : null;
+  return known?.done ? null : { ask: "stack", key, pid, node_id: node, since: known?.since ?? -1 };
 }
 
 /** @returns `look` asks what the open view needs */
@@ -101,7 +113,7 @@ export function historian(
     last = Date.now();
     const data = same || question.ask === "runs" ? known?.data : null; // runs of another window stay until its own are here
     state.past[place] = { key: question.key, start: question.start, due: last + LATE_MS, moves, data };
-    source.send({ say: "history", id: state.id, ...question, since: (same && data?.since) || 0 });
+    source.send({ say: "history", id: state.id, since: (same && data?.since) || 0, ...question });
     later = setTimeout(ask, LATE_MS);
   };
   const heard = (message: any) => {
@@ -116,7 +128,7 @@ export function historian(
     const isOpen = !state.only && (state.details ? state.tab === "devices" : state.listed);
     const works = isOpen && (Date.now() - moved < IDLE_MS || snapshot?.devices?.some((row) => row.holders?.length));
     const goesOn =
-      !answer.pause_s ||
+      !answer.pause_s !== (message.ask === "stack") || // a stack is here once there is nothing to wait for
       message.ask === "task_log" ||
       (message.ask === "readings" && (works || lacksLines(past.data, snapshot)));
     const next = wanted(snapshot);
@@ -143,7 +155,7 @@ export interface Lines {
   power: Levels;
 }
 
-export interface Readings {
+interface Readings {
   since: number;
   origin: number;
   step: number;
@@ -158,13 +170,13 @@ const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+
 const MOST_DEVICES = 128; // lines of more devices cost more than anybody reads
 
 /** Whether the devices are measured, and few enough for lines. */
-export function hasLines(snapshot: Snapshot) {
+function hasLines(snapshot: Snapshot) {
   const devices = snapshot.devices ?? [];
   return devices.length <= MOST_DEVICES && devices.some((row) => row.metrics);
 }
 
 /** Whether devices that tell how much they are used have no line yet. */
-export function lacksLines({ lines }: Readings, snapshot: Snapshot | null) {
+function lacksLines({ lines }: Readings, snapshot: Snapshot | null) {
   const isLine = (levels: Levels) => levels.filter((level) => level != null).length > 1;
   const tell = (snapshot?.devices ?? []).some(
     ({ metrics }) => (metrics?.utilisation_percent ?? metrics?.memory_used_bytes) != null,
@@ -208,14 +220,14 @@ export function linesOf(readings: Readings | null | undefined, row: DeviceRow): 
 
 // ---- The rows of published records, such as the trials of an experiment: the view that shows them asks for what has changed.
 
-export interface RecordRows {
+interface RecordRows {
   since: number;
   total: number;
   rows: Map<string, any>;
 }
 
 /** What is asked for the record whose turn it is, among those that are open. */
-export function rowsQuestion(state: State, snapshot: Snapshot) {
+function rowsQuestion(state: State, snapshot: Snapshot) {
   const due = (id: string) => state.past[`rows/${id}`]?.due ?? 0;
   const [record] = (snapshot.runs?.open(state) ?? []).sort((a, b) => due(a) - due(b));
   return record ? { ask: "rows", key: `rows/${record}`, record } : null;

@@ -28,7 +28,7 @@ export interface TabView {
 }
 
 /** moves: it comes or goes */
-export interface NodeView {
+interface NodeView {
   key: string;
   name: string;
   title: string;
@@ -269,7 +269,7 @@ export interface AlertView {
 
 const ALERTS: Record<string, string> = { infeasible: "Can never start", leak: "Memory leak" };
 
-export function alertsOf(snapshot: Snapshot, now: number): AlertView[] {
+function alertsOf(snapshot: Snapshot, now: number): AlertView[] {
   return (snapshot.alerts ?? []).map((alert, index) => ({
     ...leadOf(alert, snapshot),
     key: `${alert.since}/${index}`,
@@ -302,7 +302,7 @@ function leadOf({ kind, task_id: task, device, node_id: node }: Alert, snapshot:
 
 /** The last snapshot without what ended with the cluster. Of a shared one that goes on without us, what others run is
  * not known. */
-export function afterEnd(snapshot: Snapshot): Snapshot {
+function afterEnd(snapshot: Snapshot): Snapshot {
   const shared = snapshot.runtime.shared && !snapshot.died;
   const is = (state: string) => (ENDED.has(state) ? state : "ENDED_WITH_IT");
   const tasks = (snapshot.tasks ?? []).map((row) => ({

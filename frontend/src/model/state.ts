@@ -17,6 +17,12 @@ export interface Scrolled {
   reason: number;
 }
 
+/** node: "" where there is only one */
+export interface Process {
+  pid: number;
+  node: string;
+}
+
 export interface State {
   id: string; // unique in the page, for the ids of elements
   details: boolean; // whether the tabs are open
@@ -51,7 +57,7 @@ export interface State {
   retries: boolean; // whether failed tasks can be run again from here
   goes: (cell: string) => boolean; // whether a click on a cell's words shows the cell
   said: string; // what the status line says
-  log: { id: string; name: string; search: string; follow: boolean } | null; // that is open; it follows what comes
+  log: { id: string; name: string; search: string; follow: boolean; process?: Process } | null; // that is open; it follows what comes
   notices: boolean; // whether the browser tells when a long task ends
   past: Record<string, Past>; // what was answered about the past, by question
 }

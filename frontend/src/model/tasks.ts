@@ -29,6 +29,7 @@ export interface TaskView {
   state: string;
   devices: string;
   pid: string;
+  node: string; // its id; "" where there is only one
   cell: string;
   owner: string; // "" for the reader's own
   age: string;
@@ -44,13 +45,14 @@ export interface TaskView {
   retryable: boolean;
 }
 
-export interface ActorView {
+interface ActorView {
   id: string;
   name: string;
   sign: string;
   state: string;
   devices: string;
   pid: string;
+  node: string; // its id
   cell: string;
   owner: string; // "" for the reader's own
   age: string;
@@ -81,7 +83,7 @@ export function waitingViews(snapshot: Snapshot, now: number): TaskView[] {
 }
 
 /** The tasks that pass the filter. */
-export function taskViews(snapshot: Snapshot, filter: Filter, now: number): TaskView[] {
+function taskViews(snapshot: Snapshot, filter: Filter, now: number): TaskView[] {
   const text = filter.text.trim().toLowerCase();
   const rows = (snapshot.tasks ?? []).filter((row) => passes(row, snapshot, filter, text));
   return rows.map((row) => taskView(row, snapshot, now));
@@ -138,6 +140,7 @@ function taskView(row: TaskRow, snapshot: Snapshot, now: number): TaskView {
     state,
     devices: deviceWords(row.device_ids),
     pid: row.pid ? String(row.pid) : "",
+    node: row.node_id ?? "",
     cell: cellWords(snapshot, row),
     owner: ownerOf(snapshot, row),
     age: start == null ? "" : age((row.finished_at ?? now) - start),
@@ -189,6 +192,7 @@ function actorView(row: ActorRow, snapshot: Snapshot, now: number): ActorView {
     state,
     devices: deviceWords(row.device_ids),
     pid: row.pid ? String(row.pid) : "",
+    node: row.node_id ?? "",
     cell: cellWords(snapshot, row),
     owner: ownerOf(snapshot, row),
     age: row.since == null ? "" : age(now - row.since),
@@ -207,7 +211,7 @@ export interface Sort {
 }
 
 /** how many tasks a function has, also of those that are not here */
-export interface FunctionView {
+interface FunctionView {
   subject: string;
   counts: Record<string, number>;
   total: number;
@@ -239,7 +243,7 @@ export interface Group {
 export type Row =
   { task: TaskView; inGroup: boolean } | { group: Group } | { gap: number; subject: string; from: number };
 
-export const MOST_OF_ONE = 8; // rows of one function; more are one row that opens
+const MOST_OF_ONE = 8; // rows of one function; more are one row that opens
 const ORDER = ["running", "failed", "waiting", "cancelled", "finished"];
 export const PAGE = 200; // rows of a function that are asked for at once
 const OVERSCAN = 12; // rows that are drawn beyond what is in sight

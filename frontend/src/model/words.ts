@@ -106,13 +106,22 @@ export function stateSign(word: string) {
   return (
     {
       running: "●",
-      waiting: "◌",
-      finished: "✓",
-      failed: "✕",
-      cancelled: "⊘",
-      "ended with it": "–",
       alive: "●",
+      stopping: "●",
+      serving: "●",
+      ending: "●",
+      finished: "✓",
+      returned: "✓",
+      done: "✓",
+      failed: "✕",
+      error: "✕",
       dead: "✕",
+      cancelled: "⊘",
+      stopped: "⊘",
+      interrupted: "⊘",
+      unhealthy: "⚠",
+      ended: "–",
+      "ended with it": "–",
     }[word] ?? "◌"
   );
 }
@@ -133,7 +142,7 @@ export function cellWords(snapshot: Snapshot, row: { job?: number; cell?: string
 // ---- What nodes are called in every view: without their domain, and of a long name the beginning and the end, which tells it
 // from others. A title has the whole.
 
-export interface NodeName {
+interface NodeName {
   words: string;
   whole: string;
 }

@@ -11,11 +11,11 @@ import { cellWords, count, nodeNames, plain } from "../model/words";
 import { PAST_STYLE } from "./look";
 
 /** at: when it was so */
-export type Account = AccountRow & { at: number };
+type Account = AccountRow & { at: number };
 
 export type Held = DeviceAccount & { at: number };
 
-export interface Accounts {
+interface Accounts {
   since: number;
   functions: Map<string, Account>;
   cells: Map<string, Account>;
@@ -27,7 +27,7 @@ export interface Accounts {
   hues: Record<string, number>;
 }
 
-export interface AccountView {
+interface AccountView {
   key: string;
   name: string;
   runs: string;
@@ -40,7 +40,7 @@ export interface AccountView {
 }
 
 /** title: the whole name of its node, or what is not told one by one */
-export interface HeldView {
+interface HeldView {
   key: string;
   node: string;
   label: string;
@@ -51,7 +51,7 @@ export interface HeldView {
   idle: string;
 }
 
-export interface AccountsView {
+interface AccountsView {
   total: string;
   unit: string;
   functions: AccountView[];

@@ -1,16 +1,17 @@
 // A task's log below its row: what its process prints while one looks, and why the task failed.
 
 import { button } from "../components/parts";
+import type { StackAnswer } from "../model/sent";
 import type { State } from "../model/state";
 import { count, plain } from "../model/words";
 import { PAST_STYLE } from "./look";
 
-export interface Printed {
+interface Printed {
   text: string;
   err: boolean;
 }
 
-export interface LogText {
+interface LogText {
   pieces: Printed[];
   out: number;
   err: number;
@@ -75,10 +76,16 @@ export function logLines(pieces: Printed[]): Printed[] {
   }));
 }
 
-/** What is below a task's row. */
+/** Where a process is. */
+export function withStack(_: unknown, { text = "", since = 0, pause_s = 0 }: StackAnswer) {
+  return { text, since, done: !pause_s };
+}
+
+/** What is below a task's or an actor's row. */
 export function drawLog(state: State): any {
   const log = state.log;
   if (!log) return null;
+  if (log.process) return drawStack(log.name, log.process.pid, state.past.stack?.data);
   const known = (state.past.task_log?.data ?? null) as LogText | null;
   return (
     <section class="log" aria-label={`Log of ${log.name}`}>
@@ -86,6 +93,29 @@ export function drawLog(state: State): any {
       {logHead(log, known)}
       {failureOf(known)}
       {printed(log, known)}
+    </section>
+  );
+}
+
+/** The lines at which the code of a process is, outermost first. */
+function drawStack(name: string, pid: number, known: ReturnType<typeof withStack> | undefined) {
+  return (
+    <section class="log" aria-label={`Stack of ${name}`}>
+      <style key="look">{PAST_STYLE}</style>
+      <div class="line" key="head">
+        <strong>{`Stack of ${name}`}</strong>
+        <span class="quiet">{`where its code was when you asked, pid ${pid}`}</span>
+        <span class="aside" />
+        {button("Again", { "data-act": "stack-again", disabled: !known?.done })}
+        {button("Close", { "data-act": "close-log", "aria-label": "Close the stack" })}
+      </div>
+      {known?.text ? (
+        <pre tabindex={0} aria-label="Stack">
+          {`${known.text}\n`}
+        </pre>
+      ) : (
+        <p class="quiet">{known?.done ? "No code of yours runs in its process now." : "Asking its process …"}</p>
+      )}
     </section>
   );
 }

@@ -2,7 +2,7 @@
 
 import type { PastViews } from "../model/types";
 import { accountsView, drawAccounts, withAccounts } from "./accounts";
-import { drawLog, withLog } from "./log";
+import { drawLog, withLog, withStack } from "./log";
 import { rangeOf, saveTrace, timelineOf, withRuns, zoomed } from "./timeline";
 import { drawTimeline } from "./timeline_view";
 
@@ -15,5 +15,5 @@ export const viewOfPast: PastViews = {
   saveTrace,
   timelineOf,
   zoomed,
-  told: { accounting: withAccounts, runs: withRuns, task_log: withLog },
+  told: { accounting: withAccounts, runs: withRuns, stack: withStack, task_log: withLog },
 };

@@ -25,7 +25,7 @@ type Ran = Omit<TaskRow, "kind"> & { kind?: string }; // without it of what is n
 export type Row = Ran & { colour: number; band: string; lane?: string; number?: number };
 
 /** node: where there are several */
-export interface Lane {
+interface Lane {
   key: string;
   label: string;
   node?: string;
@@ -51,7 +51,7 @@ export interface Timeline {
 }
 
 /** the time in which the tasks of a cell ran */
-export interface Band {
+interface Band {
   label: string;
   from: number;
   to: number;
@@ -115,7 +115,7 @@ function rowOf(row: Ran, snapshot: Snapshot): Row {
 }
 
 /** Actors that hold devices, as rows: what they hold is theirs from their start on, whatever they run. */
-export function holdingActors(snapshot: Snapshot): Ran[] {
+function holdingActors(snapshot: Snapshot): Ran[] {
   return (snapshot.actors ?? [])
     .filter((row) => row.state === "ALIVE" && row.since != null && Object.keys(row.device_ids ?? {}).length)
     .map((row) => ({
@@ -287,7 +287,7 @@ function ticksOf(start: number, end: number, now: number) {
 /** An answer, with the hues of the functions that it names where they are not the usual ones. */
 export type Answer = RunsAnswer & { hues: Record<string, number> };
 
-export interface PastRuns {
+interface PastRuns {
   since: number;
   whole: Answer;
   later: Answer | null;
@@ -304,7 +304,7 @@ export function withRuns(before: PastRuns | null, answer: Answer): PastRuns {
 }
 
 /** The bars as rows of a timeline. */
-export function pastRows(past: PastRuns, snapshot: Snapshot, now: number): Row[] {
+function pastRows(past: PastRuns, snapshot: Snapshot, now: number): Row[] {
   const { whole, later } = past;
   const latest = later ?? whole;
   const coloured = { ...snapshot, hues: { ...past.hues, ...snapshot.hues } };
@@ -354,14 +354,14 @@ function laneIn(lane: string, snapshot: Snapshot) {
 // ---- How many tasks waited when, as steps.
 
 /** seconds since the left edge */
-export interface Depth {
+interface Depth {
   steps: { at: number; waiting: number }[];
   most: number;
   words: string;
 }
 
 /** From the rows of tasks. */
-export function depthOf(rows: Row[], start: number, end: number, now: number): Depth {
+function depthOf(rows: Row[], start: number, end: number, now: number): Depth {
   const changes: Map<number, number> = new Map();
   const change = (at: number, by: number) => changes.set(at, (changes.get(at) ?? 0) + by);
   for (const row of rows) {
@@ -378,7 +378,7 @@ export function depthOf(rows: Row[], start: number, end: number, now: number): D
 }
 
 /** From the means of the history: a later answer has the newest steps. */
-export function depthOfMeans({ whole, later }: PastRuns, start: number, end: number): Depth {
+function depthOfMeans({ whole, later }: PastRuns, start: number, end: number): Depth {
   let steps: { at: number; waiting: number }[] = [];
   for (const answer of later ? [whole, later] : [whole]) {
     steps = steps.filter((step) => step.at < answer.waiting_from - start);
@@ -451,7 +451,7 @@ export function zoomed({ from, to }: Range, by: number, place: number = 0.5): Ra
 }
 
 /** The same length further on, by a share of it. */
-export function movedBy({ from, to }: Range, share: number): Range {
+function movedBy({ from, to }: Range, share: number): Range {
   const by = (to - from) * share;
   return { from: from + by, to: to + by };
 }

@@ -8,7 +8,7 @@ import { PAST_STYLE } from "./look";
 import type { Bar, Timeline } from "./timeline";
 
 /** from seconds since the left edge to pixels */
-export type Place = (seconds: number) => number;
+type Place = (seconds: number) => number;
 
 const TRACK = 20;
 const GAP = 8;

@@ -30,6 +30,7 @@ const FLOOR = TALL - 22;
 const WIDEST = 720; // of a drawing
 const NARROWEST = 380; // of two beside each other
 const GAP = 16;
+const STEPS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 43_200]; // seconds between the labels of times
 const SMOOTH = 0.8; // the weight of what was before
 
 export function drawCompared(
@@ -90,7 +91,8 @@ function drawMetric(
   change: (choices: Partial<Choices>) => void,
 ) {
   const all = lines.flatMap(({ points }) => points);
-  const [first, last] = [Math.min(...all.map(([x]) => x)), Math.max(...all.map(([x]) => x))];
+  const first = by === "time" ? 0 : Math.min(...all.map(([x]) => x));
+  const last = Math.max(...all.map(([x]) => x));
   const across = scaleOf([first, last], LEFT, wide - RIGHT, "", false);
   const up = scaleOf(
     all.map(([, value]) => value),
@@ -99,7 +101,7 @@ function drawMetric(
     metric,
     log,
   );
-  const places = ticks(first, last).filter((place) => by === "time" || Number.isInteger(place));
+  const places = by === "time" ? timeTicks(last) : ticks(first, last).filter(Number.isInteger);
   const below = places.map((place) => ({ x: across.at(place), label: by === "time" ? age(place) : String(place) }));
   const moved = (event: PointerEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
@@ -142,6 +144,12 @@ function drawMetric(
       </ul>
     </figure>
   );
+}
+
+/** Round times up to this one, in seconds. */
+function timeTicks(last: number) {
+  const step = STEPS.find((each) => each * 5 > last) ?? 86_400 * Math.ceil(last / 432_000);
+  return Array.from({ length: Math.floor(last / step) + 1 }, (_, at) => at * step);
 }
 
 /** The value of the nearest point; without a place, the last one. */

@@ -47,7 +47,7 @@ export function curveShape(curve: Curve, checkpoints: CheckpointTick[]) {
   };
 }
 
-export type CurveShape = ReturnType<typeof curveShape>;
+type CurveShape = ReturnType<typeof curveShape>;
 
 export function rounded(number: number) {
   return Math.round(number * 10) / 10;

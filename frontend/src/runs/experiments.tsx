@@ -4,19 +4,12 @@ import { empty, nameOf } from "../components/parts";
 import { PALETTE } from "../model/colours";
 import type { State } from "../model/state";
 import type { Snapshot } from "../model/types";
-import { age, count, plain } from "../model/words";
+import { age, count, plain, stateSign } from "../model/words";
 import { reading } from "./curves";
-import { STEPS, STOPS, head } from "./runs";
+import { STEPS, STOPS, head, opened, whyLine } from "./runs";
 import { drawTrials, shortTrial, type About } from "./trials";
 import type { Experiment, Given } from "./types";
 
-const EXPERIMENT_SIGNS: Record<string, string> = {
-  running: "●",
-  stopping: "●",
-  finished: "✓",
-  stopped: "⊘",
-  failed: "✕",
-};
 const MOST_PARAMETERS = 4; // of the best trial, in one line
 
 export function goesOn(experiment: Experiment) {
@@ -33,7 +26,7 @@ export function experimentView(experiment: Experiment, now: number, ended: boole
     name: plain(experiment.name),
     owner: plain(experiment.owner),
     state,
-    sign: state === "ended with it" ? "–" : (EXPERIMENT_SIGNS[state] ?? "◌"),
+    sign: stateSign(state),
     colour: experiment.hue * PALETTE.hues[0].length,
     underWay,
     time: experiment.started_at ? age((experiment.ended_at ?? now) - experiment.started_at) : "",
@@ -52,7 +45,7 @@ export function experimentView(experiment: Experiment, now: number, ended: boole
 export type ExperimentView = ReturnType<typeof experimentView>;
 
 /** "4 of 50 trials ended · 2 running · 1 failed". */
-export function trialWords(experiment: Experiment) {
+function trialWords(experiment: Experiment) {
   const { counts = {}, total } = experiment;
   const runs = goesOn(experiment) ? "running" : "interrupted";
   const ended = ["done", "stopped", "error"].reduce((sum, state) => sum + (counts[state] ?? 0), 0);
@@ -63,7 +56,7 @@ export function trialWords(experiment: Experiment) {
 }
 
 /** "loss 0.0312 with lr 0.01, layers 2". */
-export function bestWords({ best, metric }: Experiment, most: number = MOST_PARAMETERS) {
+function bestWords({ best, metric }: Experiment, most: number = MOST_PARAMETERS) {
   if (!best) return "";
   const params = Object.entries(best.config).map(([name, value]) => `${plain(name)} ${plain(value)}`);
   const said = params.slice(0, most).join(", ") + (params.length > most ? ", …" : "");
@@ -93,18 +86,7 @@ export function drawExperiments(
   const rows = experiments.map((experiment) => {
     const view = experimentView(experiment, now, ended);
     const isOpen = open.has(view.id);
-    const name = (
-      <button type="button" class="opens" data-act="group" data-function={view.id} aria-expanded={isOpen}>
-        <span aria-hidden="true">{isOpen ? "▾ " : "▸ "}</span>
-        {nameOf(view.name)}
-      </button>
-    );
-    return (
-      <li key={view.id}>
-        {head(view, state, name, !isOpen)}
-        {isOpen && <div class="run">{trialDetails({ view, experiment, state, now, whys })}</div>}
-      </li>
-    );
+    return opened(view, state, isOpen, !isOpen, () => trialDetails({ view, experiment, state, now, whys }));
   });
   return [
     <ul class="runs" key="experiments" aria-label="Experiments">
@@ -132,19 +114,8 @@ export function drawExperiment(
 
 function trialDetails(about: About) {
   const { view, state } = about;
-  const failed = view.state === "failed";
   return [
-    view.why && (
-      <p key="why" class={failed ? "attention" : ""}>
-        {failed && (
-          <strong>
-            <span aria-hidden="true">{"⚠ "}</span>
-            {"Attention: "}
-          </strong>
-        )}
-        {view.why}
-      </p>
-    ),
+    whyLine(view),
     view.best && <p key="best">{`best: ${view.best} (trial ${shortTrial(about.experiment.best?.id ?? "")})`}</p>,
     ...drawTrials(about, state.past[`rows/${view.id}`]?.data ?? null),
     <p key="path" class="quiet path">

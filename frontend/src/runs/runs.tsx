@@ -2,11 +2,11 @@
 // are some.
 
 import { button, empty, nameOf } from "../components/parts";
-import type { Shape } from "../components/tree";
+import type { Child, Shape } from "../components/tree";
 import { PALETTE } from "../model/colours";
 import type { State } from "../model/state";
 import type { DrawRuns } from "../model/types";
-import { age, amount, count, demandWords, deviceWords, plain } from "../model/words";
+import { age, amount, count, demandWords, deviceWords, plain, stateSign } from "../model/words";
 import { curveShape, drawCurves, reading } from "./curves";
 import { drawExperiment, drawExperiments, experimentView, goesOn, openExperiments } from "./experiments";
 import { RUNS_STYLE } from "./look";
@@ -75,7 +75,7 @@ function tabsOf({ runs, experiments = [], served = [] }: Given, ended: boolean) 
 
 const OPEN_AT_FIRST = 2; // runs under way; if there is none, the latest one is open
 
-export function drawRuns(given: Given, now: number, ended: boolean, state: State) {
+function drawRuns(given: Given, now: number, ended: boolean, state: State) {
   const underWay = given.runs.filter(isUnderWay).slice(0, OPEN_AT_FIRST);
   const first = new Set((underWay.length ? underWay : given.runs.slice(0, 1)).map((run) => run.id));
   const rows = given.runs.map((run) => {
@@ -92,7 +92,7 @@ export function drawRuns(given: Given, now: number, ended: boolean, state: State
 }
 
 /** One run with all that is known of it, for its own card. */
-export function drawOneRun(given: Run, now: number, ended: boolean, state: State) {
+function drawOneRun(given: Run, now: number, ended: boolean, state: State) {
   const run = runView(given, now, ended);
   return [
     head(run, state, nameOf(run.name), false),
@@ -103,7 +103,7 @@ export function drawOneRun(given: Run, now: number, ended: boolean, state: State
 }
 
 /** The runs, experiments and applications under way, each in a line. */
-export function drawBrief(given: Given, now: number, ended: boolean, state: State) {
+function drawBrief(given: Given, now: number, ended: boolean, state: State) {
   if (ended) return [];
   const experiments = (given.experiments ?? [])
     .filter(goesOn)
@@ -121,33 +121,12 @@ export function drawBrief(given: Given, now: number, ended: boolean, state: Stat
 }
 
 function drawRun(run: RunView, state: State, open: boolean) {
-  const name = (
-    <button type="button" class="opens" data-act="group" data-function={run.id} aria-expanded={open}>
-      <span aria-hidden="true">{open ? "▾ " : "▸ "}</span>
-      {nameOf(run.name)}
-    </button>
-  );
-  return (
-    <li key={run.id}>
-      {head(run, state, name, !open)}
-      {open && <div class="run">{details(run)}</div>}
-    </li>
-  );
+  return opened(run, state, open, !open, () => details(run));
 }
 
 function details(run: RunView) {
   return [
-    run.why && (
-      <p key="why" class={run.state === "failed" ? "attention" : ""}>
-        {run.state === "failed" && (
-          <strong>
-            <span aria-hidden="true">{"⚠ "}</span>
-            {"Attention: "}
-          </strong>
-        )}
-        {run.why}
-      </p>
-    ),
+    whyLine(run),
     run.gang && <p key="gang">{run.gang}</p>,
     run.ranks.length > 0 && (
       <ul key="ranks" class="ranks" aria-label={`Ranks: ${run.rankCounts}`}>
@@ -186,19 +165,9 @@ function drawRank(rank: RankView) {
 // nbaccel/views/run_snapshot.py and nbaccel/notebook/run_card.py; a test compares them.
 
 const UNDER_WAY = ["waiting", "running", "stopping", "restarting"];
-const SIGNS: Record<string, string> = {
-  waiting: "◌",
-  restarting: "◌",
-  running: "●",
-  stopping: "●",
-  finished: "✓",
-  returned: "✓",
-  stopped: "⊘",
-  failed: "✕",
-};
 const METRICS = 4; // of a run that is shown in one line
 
-export function isUnderWay(run: Run) {
+function isUnderWay(run: Run) {
   return UNDER_WAY.includes(run.state ?? "waiting");
 }
 
@@ -216,7 +185,7 @@ export function runView(run: Run, now: number, ended: boolean) {
     name: plain(run.name),
     owner: plain(run.owner),
     state,
-    sign: state === "ended with it" ? "–" : signOf(state),
+    sign: stateSign(state),
     colour: run.hue * PALETTE.hues[0].length,
     underWay: underWay && !ended,
     time: timeWords(run, now),
@@ -237,13 +206,9 @@ export function runView(run: Run, now: number, ended: boolean) {
   };
 }
 
-export type RunView = ReturnType<typeof runView>;
+type RunView = ReturnType<typeof runView>;
 
-export type RankView = RunView["ranks"][number];
-
-function signOf(state: string) {
-  return SIGNS[state] ?? "◌";
-}
+type RankView = RunView["ranks"][number];
 
 function rankView(rank: RankDot, run: Run) {
   const state = rank.state ?? "waiting";
@@ -252,7 +217,7 @@ function rankView(rank: RankDot, run: Run) {
   return {
     rank: rank.rank,
     state,
-    sign: signOf(state),
+    sign: stateSign(state),
     colour: run.hue * PALETTE.hues[0].length + (rank.rank % PALETTE.hues[0].length),
     report,
     title: `rank ${rank.rank}: ${facts.filter(Boolean).join(", ")}`,
@@ -273,7 +238,7 @@ export function gangWords(run: Run) {
 }
 
 /** "3 of 10 epochs · about 2 min 05 s left · 7 reports". */
-export function progressWords(run: Run) {
+function progressWords(run: Run) {
   const known = run.epochs != null && run.epochs_done != null;
   const epoch = known
     ? `${amount(run.epochs_done ?? 0)} of ${count(run.epochs ?? 0, "epoch")}`
@@ -284,7 +249,7 @@ export function progressWords(run: Run) {
   return [epoch, left, run.reports ? count(run.reports, "report") : "no report yet"].filter(Boolean).join(" · ");
 }
 
-export function timeWords(run: Run, now: number) {
+function timeWords(run: Run, now: number) {
   return run.started_at ? age((run.ended_at ?? now) - run.started_at) : "";
 }
 
@@ -317,9 +282,48 @@ function resumeWords(run: Run, state: string) {
   return `Resume: run the cell again; a run of the same name goes on from ${latest ? plain(latest) : "its beginning, since it has no checkpoint"}`;
 }
 
+/** The line of a run, an experiment or an application, and what is below it while it is open. */
+export function opened(
+  view: Headed & { id: string },
+  state: State,
+  open: boolean,
+  brief: boolean,
+  details: () => Child[],
+) {
+  const name = (
+    <button type="button" class="opens" data-act="group" data-function={view.id} aria-expanded={open}>
+      <span aria-hidden="true">{open ? "▾ " : "▸ "}</span>
+      {nameOf(view.name)}
+    </button>
+  );
+  return (
+    <li key={view.id}>
+      {head(view, state, name, brief)}
+      {open && <div class="run">{details()}</div>}
+    </li>
+  );
+}
+
+/** Why it waits, stops or has failed. */
+export function whyLine({ state, why }: { state: string; why: string }) {
+  if (!why) return null;
+  const failed = state === "failed";
+  return (
+    <p key="why" class={failed ? "attention" : ""}>
+      {failed && (
+        <strong>
+          <span aria-hidden="true">{"⚠ "}</span>
+          {"Attention: "}
+        </strong>
+      )}
+      {why}
+    </p>
+  );
+}
+
 // ---- The line of a run or of an experiment: its name, state and facts, and what stops it.
 
-export type Headed = Stoppable & {
+type Headed = Stoppable & {
   state: string;
   sign: string;
   colour: number;

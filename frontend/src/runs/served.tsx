@@ -3,18 +3,10 @@
 import { button, cell, nameOf, table } from "../components/parts";
 import { PALETTE } from "../model/colours";
 import type { State } from "../model/state";
-import { age, count, plain } from "../model/words";
-import { head } from "./runs";
+import { age, count, plain, stateSign } from "../model/words";
+import { head, opened, whyLine } from "./runs";
 import type { Given, Served, DeploymentRow, ReplicaRow } from "./types";
 
-const SIGNS_OF_SERVED: Record<string, string> = {
-  serving: "●",
-  deploying: "◌",
-  unhealthy: "⚠",
-  failed: "✕",
-  ending: "●",
-  ended: "–",
-};
 const MOST_PLACES = 8; // of replicas, in one line
 
 export function isServed(served: Served) {
@@ -31,7 +23,7 @@ export function servedView(served: Served, now: number, ended: boolean) {
     name: plain(served.name),
     owner: plain(served.owner),
     state,
-    sign: SIGNS_OF_SERVED[state] ?? "◌",
+    sign: stateSign(state),
     colour: PALETTE.hues[0].length * Math.max(0, served.hue ?? 0),
     underWay,
     time: underWay && served.started_at ? age(now - served.started_at) : "",
@@ -62,7 +54,7 @@ export function servedView(served: Served, now: number, ended: boolean) {
   };
 }
 
-export type ServedView = ReturnType<typeof servedView>;
+type ServedView = ReturnType<typeof servedView>;
 
 function replicaView(row: ReplicaRow, now: number) {
   return {
@@ -125,7 +117,7 @@ export function deploymentWords(deployment: DeploymentRow) {
 }
 
 /** "GPU 0", "CPU", "CPU (cpu, blocked)". */
-export function placeOfReplica({ devices = {}, fallback = "", blocked = "" }: ReplicaRow) {
+function placeOfReplica({ devices = {}, fallback = "", blocked = "" }: ReplicaRow) {
   const held = Object.entries(devices)
     .filter(([, ids]) => ids.length)
     .map(([name, ids]) => `${plain(name)} ${ids.join(",")}`);
@@ -146,18 +138,7 @@ export function drawServed({ served = [] }: Given, now: number, ended: boolean, 
   const rows = served.map((each, index) => {
     const view = servedView(each, now, ended);
     const open = index < OPEN_SERVED !== state.open.has(view.id);
-    const name = (
-      <button type="button" class="opens" data-act="group" data-function={view.id} aria-expanded={open}>
-        <span aria-hidden="true">{open ? "▾ " : "▸ "}</span>
-        {nameOf(view.name)}
-      </button>
-    );
-    return (
-      <li key={view.id}>
-        {head(view, state, name, true)}
-        {open && <div class="run">{servedDetails(view)}</div>}
-      </li>
-    );
+    return opened(view, state, open, true, () => servedDetails(view));
   });
   return [
     <ul class="runs" key="served" aria-label="Applications">
@@ -179,17 +160,7 @@ export function drawOneServed(served: Served, now: number, ended: boolean, state
 
 function servedDetails(view: ServedView) {
   return [
-    view.why && (
-      <p key="why" class={view.state === "failed" ? "attention" : ""}>
-        {view.state === "failed" && (
-          <strong>
-            <span aria-hidden="true">{"⚠ "}</span>
-            {"Attention: "}
-          </strong>
-        )}
-        {view.why}
-      </p>
-    ),
+    whyLine(view),
     view.url && view.curl && (
       <p key="url">
         <a href={view.url} target="_blank" rel="noopener">

@@ -3,10 +3,10 @@
 
 import { button, cell, empty, nameOf, stateCell, table } from "../components/parts";
 import { STYLE } from "../components/style";
-import { draw, type Child } from "../components/tree";
+import { draw, type Child, type Shape } from "../components/tree";
 import { PALETTE } from "../model/colours";
 import type { StoredRun } from "../model/sent";
-import { age, clock, count, plain } from "../model/words";
+import { age, clock, count, plain, stateSign } from "../model/words";
 import { drawCompared, paramsOf, type Choices } from "./compared";
 import { reading } from "./curves";
 import { RUNS_STYLE } from "./look";
@@ -19,7 +19,7 @@ export interface Storage {
   remove?: (name: string) => Promise<unknown>; // missing where the person may only look
 }
 
-export interface StoredState {
+interface StoredState {
   runs: StoredRun[] | null; // null until they are here
   total: number;
   text: string;
@@ -31,6 +31,7 @@ export interface StoredState {
   busy: boolean;
   said: string;
   choices: Choices;
+  list: Shape | null; // as it was drawn last: it stays while a pointer moves over the comparison
 }
 
 interface Deeds {
@@ -41,7 +42,7 @@ interface Deeds {
   remove?: (run: StoredRun) => void;
 }
 
-const SIGNS: Record<string, string> = { running: "●", finished: "✓", stopped: "⊘", failed: "✕", interrupted: "⊘" };
+const STATES = ["running", "finished", "stopped", "failed", "interrupted"];
 const MOST_CHOSEN = PALETTE.hues.length;
 const MOST_METRICS = 4;
 const NOT_SHOWN = ["training_iteration", "timestamp", "time_this_iter_s", "time_total_s"];
@@ -62,7 +63,7 @@ export function showStored(place: HTMLElement, storage: Storage): () => void {
   const state = newStored();
   let ended = false;
   const change = (given: Partial<StoredState>) => {
-    Object.assign(state, given);
+    Object.assign(state, "choices" in given ? given : { list: null, ...given });
     if (!ended) draw(root, drawStored(state, deeds, root.clientWidth, Date.now() / 1000));
   };
   const doing = (promise: Promise<Partial<StoredState>>) => {
@@ -102,7 +103,7 @@ export function showStored(place: HTMLElement, storage: Storage): () => void {
   };
 }
 
-export function newStored(): StoredState {
+function newStored(): StoredState {
   return {
     runs: null,
     total: 0,
@@ -115,6 +116,7 @@ export function newStored(): StoredState {
     busy: false,
     said: "",
     choices: { by: "report", log: undefined, smooth: false, at: null },
+    list: null,
   };
 }
 
@@ -125,7 +127,7 @@ export function keyOf(run: StoredRun) {
 
 /** Everything inside the root.
  * @param wide in pixels */
-export function drawStored(state: StoredState, deeds: Deeds, wide: number, now: number): Child[] {
+function drawStored(state: StoredState, deeds: Deeds, wide: number, now: number): Child[] {
   const found = (state.runs ?? []).filter((run) => passes(run, state));
   const compared = state.chosen.map((key) => state.curves.get(key)).filter((run) => run !== undefined);
   const isCompared = state.comparing && state.chosen.length > 1;
@@ -137,9 +139,11 @@ export function drawStored(state: StoredState, deeds: Deeds, wide: number, now: 
       drawCompared(compared, state.choices, wide, (choices) =>
         deeds.change({ choices: { ...state.choices, ...choices } }),
       ),
-    <div key="list" class="stored">
-      {found.length > 0 ? tableOf(found, state, deeds, now) : nothing(state)}
-    </div>,
+    (state.list ??= (
+      <div key="list" class="stored">
+        {found.length > 0 ? tableOf(found, state, deeds, now) : nothing(state)}
+      </div>
+    )),
     <p class="said" key="said" role="status" aria-live="polite">
       {state.said}
     </p>,
@@ -153,7 +157,7 @@ function passes(run: StoredRun, { text, state }: StoredState) {
 
 function tools(state: StoredState, found: number, deeds: Deeds) {
   const { runs, total, chosen, comparing } = state;
-  const states = Object.keys(SIGNS).filter((word) => word === state.state || runs?.some((run) => run.state === word));
+  const states = STATES.filter((word) => word === state.state || runs?.some((run) => run.state === word));
   const option = (value: string, label: string) => (
     <option key={value} value={value} selected={value === state.state}>
       {label}
@@ -174,7 +178,7 @@ function tools(state: StoredState, found: number, deeds: Deeds) {
         <input
           type="search"
           value={state.text}
-          placeholder="name, metric, parameter"
+          placeholder="name or parameter"
           onInput={({ currentTarget }) => deeds.change({ text: currentTarget.value })}
         />
       </label>
@@ -229,7 +233,7 @@ function rowOf(run: StoredRun, failed: boolean, state: StoredState, deeds: Deeds
         </label>
         {run.kind === "experiment" && <span class="quiet small below">experiment</span>}
       </th>
-      {stateCell(SIGNS[run.state ?? ""] ?? "◌", run.state ?? "", colourOf(state, key))}
+      {stateCell(stateSign(run.state ?? ""), run.state ?? "", colourOf(state, key))}
       {cell(started > 0 && whenWords(started, now), "nowrap")}
       {cell(started > 0 && age((run.state === "running" ? now : ended) - started), "nowrap")}
       {cell(progress, "nowrap")}

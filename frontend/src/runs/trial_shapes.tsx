@@ -6,7 +6,7 @@ import { axes, reading, rounded, scaleOf, ticks } from "./curves";
 import { paramWords, type Trial } from "./trials";
 
 /** at: the height of a value */
-export interface Axis {
+interface Axis {
   name: string;
   at: (value: any) => number | null;
   levels: { y: number; label: string }[];
@@ -14,7 +14,7 @@ export interface Axis {
 
 export const WIDE = 560; // the most; on a narrow page the drawings are as wide as there is room
 export const TALL = 200;
-export const SMALL = { width: 220, height: 150 };
+const SMALL = { width: 220, height: 150 };
 const MARGIN = 52;
 const BELOW = 22; // below the drawing, for the labels of x
 const CEILING = 10;
@@ -64,7 +64,7 @@ export function overlaidShape(trials: Trial[], metric: string, wide: number = WI
   };
 }
 
-export type OverlaidShape = NonNullable<ReturnType<typeof overlaidShape>>;
+type OverlaidShape = NonNullable<ReturnType<typeof overlaidShape>>;
 
 function lastWords({ value, points }: Trial) {
   return `now ${reading(value ?? points[points.length - 1][1])}`;
@@ -152,7 +152,7 @@ export function parallelShape(trials: Trial[], names: string[], metric: string, 
   };
 }
 
-export type ParallelShape = NonNullable<ReturnType<typeof parallelShape>>;
+type ParallelShape = NonNullable<ReturnType<typeof parallelShape>>;
 
 /** @param most characters */
 function cutTo(most: number, text: string) {
@@ -199,7 +199,7 @@ export function scatterShape(trials: Trial[], name: string, metric: string) {
   };
 }
 
-export type ScatterShape = NonNullable<ReturnType<typeof scatterShape>>;
+type ScatterShape = NonNullable<ReturnType<typeof scatterShape>>;
 
 /** The drawings of parameters, of those that have one. */
 export function scatterShapes(trials: Trial[], names: string[], metric: string) {

@@ -5,7 +5,7 @@ import { button, cell, empty, table } from "../components/parts";
 import type { Shape } from "../components/tree";
 import type { State } from "../model/state";
 import { inSight } from "../model/tasks";
-import { age, count, deviceWords, duration, plain } from "../model/words";
+import { age, count, deviceWords, duration, plain, stateSign } from "../model/words";
 import { reading } from "./curves";
 import type { ExperimentView } from "./experiments";
 import { STEPS, STOPS, stopButton, type Stoppable } from "./runs";
@@ -33,12 +33,12 @@ export interface Trial {
   points: Points; // of its curve
 }
 
-export interface Failure {
+interface Failure {
   error: string;
   trials: Trial[];
 }
 
-export interface Trials {
+interface Trials {
   trials: Trial[];
   names: string[];
   failures: Failure[];
@@ -169,14 +169,6 @@ export interface About {
   whys: Map<string, string>;
 }
 
-const TRIAL_SIGNS: Record<string, string> = {
-  pending: "◌",
-  running: "●",
-  done: "✓",
-  stopped: "⊘",
-  error: "✕",
-  interrupted: "⊘",
-};
 const MOST_COLUMNS = 5; // of parameters
 const MOST_NAMED = 3; // trials of one error
 const orders: Map<string, Trial[]> = new Map(); // of an experiment's trials as they were drawn last: they stand still under the pointer
@@ -295,7 +287,7 @@ function drawRow(
       </th>
       <td class={`nowrap state ${state === "error" ? "failed" : state === "pending" ? "waiting" : state}`}>
         <span class={`sign${own}`} aria-hidden="true">
-          {TRIAL_SIGNS[state] ?? "◌"}
+          {stateSign(state)}
         </span>
         {` ${row.waits && about.view.underWay ? "waiting" : state}`}
       </td>

@@ -179,7 +179,7 @@ function stop(holder: HolderView, device: DeviceView, state: State) {
 const GAP_PX = 4; // between tiles
 const IN_LINE = 8; // tiles of a node
 
-export function drawTiles(scene: Scene, state: State) {
+function drawTiles(scene: Scene, state: State) {
   const {
     devices,
     devicesBefore,

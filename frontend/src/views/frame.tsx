@@ -188,7 +188,7 @@ const MOST_CHIPS = 8; // devices that are told one by one
 const NAMED_IN_FULL = 4; // of more chips the kind of device is said by the first line
 const CHIP = 140; // pixels in which a chip can be read; with less for each, who holds several devices is named once
 
-export function drawCard(scene: Scene, state: State) {
+function drawCard(scene: Scene, state: State) {
   return [
     <div key="strip" class="one-line strip" role="group" aria-label="Devices">
       {strip(scene, state)}
@@ -328,7 +328,7 @@ function waits({ task, many }: Waiting, others: number) {
 const WAITING_SHOWN = 3;
 const ALERTS_SHOWN = 2;
 
-export function drawListed(scene: Scene, state: State) {
+function drawListed(scene: Scene, state: State) {
   const alerts = scene.alerts.slice(0, ALERTS_SHOWN);
   const moving = scene.nodes
     .filter((node) => node.moves)

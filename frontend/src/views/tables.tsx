@@ -8,8 +8,10 @@ import {
   empty,
   endButton,
   leftOut,
+  logRow,
   nameOf,
   reason,
+  stackButton,
   stateCell,
   table,
   whereCell,
@@ -101,7 +103,8 @@ export function moreLine(text: string, state: State) {
 
 export function drawActors(scene: Scene, state: State) {
   if (!scene.actors.length) return [empty("No actor. A remote class that is called makes one:", "Counter.remote()")];
-  const rows = scene.actors.map((actor, at) => (
+  const columns = ["Actor", "State", "Devices", "Cell", "Age", "Calls waiting", "Why", ""];
+  const rows = scene.actors.flatMap((actor, at) => [
     <tr key={actor.id} data-actor={actor.id}>
       <th scope="row">
         {nameOf(actor.name)}
@@ -115,11 +118,19 @@ export function drawActors(scene: Scene, state: State) {
       {cell(actor.age, "short")}
       <td data-head="calls waiting">{actor.calls}</td>
       {cell(reason(actor.why, scene.actors[at - 1]?.why), "why")}
-      {cell(actor.alive && !scene.ended && endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state), "acts")}
-    </tr>
-  ));
+      {cell(
+        actor.alive &&
+          !scene.ended && [
+            stackButton(actor, `#${actor.id.slice(0, 8)}`, state),
+            endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state),
+          ],
+        "acts",
+      )}
+    </tr>,
+    ...(state.log?.process && state.log.id === actor.id ? [logRow(columns.length, scene, state)] : []),
+  ]);
   return [
-    table("Actors", ["Actor", "State", "Devices", "Cell", "Age", "Calls waiting", "Why", ""], rows),
+    table("Actors", columns, rows),
     scene.actorsMore > 0 && <p class="quiet more" key="more">{`and ${scene.actorsMore} more actors`}</p>,
   ];
 }

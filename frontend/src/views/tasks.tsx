@@ -6,8 +6,10 @@ import {
   cell,
   empty,
   endButton,
+  logRow,
   nameOf,
   reason,
+  stackButton,
   stateCell,
   table,
   whereCell,
@@ -149,7 +151,7 @@ function knownRow(
     scene.ended,
     state.asked.has(task.id),
     state.doubted === task.id,
-    state.log?.id === task.id,
+    state.log?.id === task.id && (state.log.process ? "stack" : "log"),
   ].join("\n");
   const known = state.rows.get(task.id);
   if (known?.content === content) return known.shape;
@@ -157,15 +159,6 @@ function knownRow(
   const shape = task.why ? [row, reasonRow(task, above, columns)] : [row];
   state.rows.set(task.id, { content, shape });
   return shape;
-}
-
-/** Below the row whose log is open. */
-function logRow(columns: number, scene: Scene, state: State) {
-  return (
-    <tr key={`log/${state.log?.id}`} class="logrow">
-      <td colspan={columns}>{scene.pastViews?.drawLog(state) ?? "Asking the kernel …"}</td>
-    </tr>
-  );
 }
 
 /** Why it waits or failed, on a line of its own. */
@@ -203,6 +196,7 @@ function taskRow(task: TaskView, inGroup: boolean, peak: boolean, scene: Scene, 
         [
           cancel(task, scene, state),
           task.retryable && state.retries && !scene.ended && endButton("retry", task, `#${task.short}`, state),
+          task.state === "running" && !scene.ended && stackButton(task, `#${task.short}`, state),
           logs(task, scene, state),
         ],
         "acts",
@@ -227,7 +221,7 @@ function logs(task: TaskView, scene: Scene, state: State) {
     "data-act": "logs",
     "data-id": task.id,
     "data-name": task.name,
-    "aria-expanded": state.log?.id === task.id,
+    "aria-expanded": state.log?.id === task.id && !state.log.process,
     "aria-label": `Log of ${task.name} #${task.short}`,
   });
 }

@@ -1,7 +1,7 @@
 // What the person does: clicks, keys and filters become choices of the view or messages to the source.
 
 import { takeFound } from "../model/finding";
-import type { State } from "../model/state";
+import type { Process, State } from "../model/state";
 import type { Filter, Source } from "../model/types";
 import { turnNotices } from "./notices";
 import { watchSight } from "./sight";
@@ -72,8 +72,16 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     },
     logs(data) {
       delete state.past.task_log;
-      state.log =
-        state.log?.id === data.id ? null : { id: data.id ?? "", name: data.name ?? "", search: "", follow: true };
+      state.log = openLog(state, data);
+      view.look();
+    },
+    stack(data) {
+      delete state.past.stack;
+      state.log = openLog(state, data, { pid: Number(data.pid), node: data.node ?? "" });
+      view.look();
+    },
+    "stack-again"() {
+      delete state.past.stack;
       view.look();
     },
     "close-log": () => void (state.log = null),
@@ -194,6 +202,12 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
   };
 }
 
+/** What is open below a row after a press of its button: the log or, of a process, its stack; the same again closes it. */
+function openLog({ log }: State, { id = "", name = "" }: DOMStringMap, process?: Process): State["log"] {
+  const isOpen = log?.id === id && Boolean(log.process) === Boolean(process);
+  return isOpen ? null : { id, name, search: "", follow: true, process };
+}
+
 /** Arrow keys move between tabs, Escape closes the log; no key reaches the notebook around it. */
 function pressed(
   event: KeyboardEvent,
@@ -221,7 +235,7 @@ function pressed(
 
 // ---- Puts a text on the clipboard, also where the page may not use the clipboard's own interface (without https).
 
-export function copyText(page: Document, text: string) {
+function copyText(page: Document, text: string) {
   const clipboard = page.defaultView?.navigator.clipboard;
   if (clipboard) clipboard.writeText(text).catch(() => copySelected(page, text));
   else copySelected(page, text);
@@ -287,7 +301,7 @@ function placeOfCard(root: HTMLElement, bar: Element) {
 }
 
 /** @returns what ends it */
-export function watchHover(root: HTMLElement, state: State, redraw: () => void): () => void {
+function watchHover(root: HTMLElement, state: State, redraw: () => void): () => void {
   const hovered = (event: Event) => {
     const over = (
       /pointerover|focusin/.test(event.type) ? (event.target as Element).closest?.("[data-bar]") : null
@@ -334,7 +348,7 @@ export function secondWay(root: HTMLElement, source: Source, message: any, taken
 const SAY_EVERY_MS = 5000;
 
 /** Says something in the status line, for ears at most once in five seconds. */
-export function speaker(state: State, view: { redraw: () => void }) {
+function speaker(state: State, view: { redraw: () => void }) {
   let last = 0;
   let later: any;
   return (words: string) => {

@@ -114,7 +114,7 @@ export function mount(
   };
 }
 
-export function drawSnapshot(root: HTMLElement, snapshot: Snapshot, state: State, now: number) {
+function drawSnapshot(root: HTMLElement, snapshot: Snapshot, state: State, now: number) {
   const asked = {
     filter: state.filter,
     window: state.window,

@@ -23,6 +23,7 @@ import {
   duration,
   nodeNames,
   plain,
+  stateSign,
   stateWord,
 } from "../model/words";
 import type { Model } from "./widget";
@@ -50,6 +51,7 @@ export const PARTS = {
   deviceWords,
   duration,
   plain,
+  stateSign,
   stateWord,
   colourOf,
   subjectOf,

@@ -4,7 +4,7 @@ import type { Snapshot } from "../model/types";
 import { ENDED, age, ownerOf, plain, shortId, stateWord } from "../model/words";
 
 /** since: when the view began to look; running: tasks that have been seen to run */
-export interface Noticed {
+interface Noticed {
   since?: number;
   running: Set<string>;
   told: Set<string>;

@@ -80,11 +80,7 @@ export function watchRows(root: HTMLElement, state: State, redraw: () => void): 
 }
 
 /** @returns what ends it */
-export function listening(
-  root: HTMLElement,
-  scrolled: (event: Event) => void,
-  moved: (event: Event) => void,
-): () => void {
+function listening(root: HTMLElement, scrolled: (event: Event) => void, moved: (event: Event) => void): () => void {
   root.addEventListener("scroll", scrolled, true); // a region's scrolling does not bubble
   root.addEventListener("pointerover", moved);
   root.addEventListener("pointerleave", moved);
