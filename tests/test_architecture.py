@@ -388,7 +388,7 @@ def test_no_two_public_classes_share_a_name() -> None:
 
 WORDS_OF = (
     "accelerators", "autoscaler", "debug_engine", "experimental", "handles", "leases", "local_engine", "machines",
-    "ray_engine", "scheduling", "util", "views", "waits",
+    "ray_engine", "scheduling", "train", "tune", "util", "views", "waits",
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from nbaccel.tune import comparing, experiment_journal, stopper
 from nbaccel.tune import schedulers as scheduler_names
 from nbaccel.tune.error import could_not_write
 from nbaccel.tune.experiment_journal import MOST_BITS, ExperimentPast, OpenExperiment, UnknownValue, decoded, encoded
-from nbaccel.tune.resources import asked_by
+from nbaccel.tune.resources import requested_by
 from nbaccel.tune.runner import Runner, RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, SCHEDULER_STATE
@@ -644,7 +644,7 @@ def _resources(wanted: Wanted, trials: list[Trial]) -> Any:
     """What a trial holds; a function of the config if trials differ in it."""
     trainable = wanted.trainable
     if not isinstance(trainable, TrainerTrial):
-        return asked_by(trainable)
+        return requested_by(trainable)
     differ = any(SCALING in config for config in (wanted.space or {}, *(trial.config for trial in trials)))
     return trainable.resources if differ else trainable.resources({})
 

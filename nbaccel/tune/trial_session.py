@@ -129,7 +129,7 @@ class TrialSession(TrialHost):
         self.is_a_run = False
         self.run_at = ("", "")
         self.runs = 0
-        self._foreign_was_said = False
+        self._foreign_was_reported = False
         self._pid, self._turn = os.getpid(), threading.RLock()
         self._began_at = self._reported_at = time.monotonic()
 
@@ -209,8 +209,8 @@ class TrialSession(TrialHost):
         """Report for the run. A run that is only a part of the trial may report other metrics: they stay there."""
         missing = self._missing(metrics)
         if missing is not None and not self.is_a_run:
-            if not self._foreign_was_said:
-                self._foreign_was_said = True
+            if not self._foreign_was_reported:
+                self._foreign_was_reported = True
                 self.notify(f"The reports of the run {self.run_at[1]} stay with it. {missing}")
             return None
         try:
@@ -219,7 +219,7 @@ class TrialSession(TrialHost):
             return error.with_traceback(None)
         return None
 
-    def gang_begins(self, group: PlacementGroup) -> None:
+    def worker_group_begins(self, group: PlacementGroup) -> None:
         self._mailbox.put.remote(self.assignment.trial, self.assignment.attempt, "holds", 0, group)
 
     def fit_begins(self) -> Any:
@@ -367,7 +367,7 @@ class TuneContext:
         return HeldByTrial(self._assignment.resources, self._assignment.bundles, self._assignment.strategy)
 
     def get_world_size(self) -> int:
-        """1: a trial is one process, unless it is a trainer's gang."""
+        """1: a trial is one process, unless it is a trainer's worker group."""
         return 1
 
     def get_world_rank(self) -> int:

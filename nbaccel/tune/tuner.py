@@ -18,7 +18,7 @@ from nbaccel.tune import experiment_journal
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError
 from nbaccel.tune.progress_reporter import ProgressReporter
-from nbaccel.tune.resources import PlacementGroupFactory, asked_by, with_resources
+from nbaccel.tune.resources import PlacementGroupFactory, requested_by, with_resources
 from nbaccel.tune.result_grid import ExperimentAnalysis, ResultGrid
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
@@ -107,7 +107,7 @@ class Tuner:
 
     trainable    a function of the config. It calls tune.report({"loss": 0.1}), or returns a dict or a number, or yields
                  dicts. tune.with_resources says what each trial holds; by default one CPU. Or a class, tune.Trainable;
-                 or the name of a registered one; or a trainer of nbaccel.train: each trial is then a run of its gang
+                 or the name of a registered one; or a trainer of nbaccel.train: each trial is then a run of its workers
     param_space  a dict of values, domains such as tune.uniform(0, 1), and tune.grid_search([…]). For a trainer,
                  {"train_loop_config": {…}, "scaling_config": {"num_workers": …}}
     tune_config  how many samples, compared by which metric, with which scheduler and search
@@ -176,8 +176,8 @@ class Tuner:
             _begun_here[runner.path] = _Begun(scheduler, search, self._wanted.run)
             while len(_begun_here) > _MOST_BEGUN:
                 del _begun_here[next(iter(_begun_here))]
-        if runner.said:
-            notify("tune", runner.said)
+        if runner.note:
+            notify("tune", runner.note)
         runner.begin()
         return runner
 
@@ -402,7 +402,7 @@ def _trainable(given: Any, resources: Any) -> Any:
     trainable = given if isinstance(given, DataParallelTrainer) else checked(given)
     if resources is None:
         return trainable
-    if asked_by(trainable) is not None:
+    if requested_by(trainable) is not None:
         kind = TuneError if is_class(trainable) else ValueError  # as in Ray
         raise kind(
             "resources_per_trial and tune.with_resources (or default_resource_request of a class) both say what a "

@@ -238,7 +238,7 @@ def test_only_a_name_that_somebody_gave_is_told_when_it_is_taken(tmp_path: Path)
     unnamed, named = train.RunConfig(storage_path=str(tmp_path)), train.RunConfig("mine", str(tmp_path))
     opened = [experiment_journal.open_new(config, "len_2026-11-21") for config in (unnamed, unnamed, named, named)]
     assert [each.name for each in opened] == ["len_2026-11-21", "len_2026-11-21-2", "mine", "mine-2"]
-    assert [each.said != "" for each in opened] == [False, False, False, True]
+    assert [each.note != "" for each in opened] == [False, False, False, True]
     for each in opened:
         each.close()
 
