@@ -48,7 +48,7 @@ from nbaccel.tune.trainer_trial import SCALING, TrainerTrial
 from nbaccel.tune.trial import Trial, TrialNames, TrialState
 from nbaccel.tune.trial_decisions import Rules, TrialDecisions
 from nbaccel.tune.trial_session import ClassOptions
-from nbaccel.tune.tune_config import TuneCheckpointConfig, TuneConfig, log_files_of
+from nbaccel.tune.tune_config import ResumeConfig, TuneCheckpointConfig, TuneConfig, log_files_of
 from nbaccel.views import wording
 
 # ---- the search of an experiment, and where its trials come from
@@ -380,15 +380,6 @@ class Wanted:
     begins_from: str = ""  # the folder of a checkpoint, for trials that have none
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """Which trials of an earlier run go on, as the arguments of `Tuner.restore`."""
-
-    resume_unfinished: bool = True
-    resume_errored: bool = False
-    restart_errored: bool = False
-
-
 def start_new(wanted: Wanted) -> Runner:
     """Begin a new experiment. Raises ValueError for what looks like a mistake, TuneError for a folder."""
     space: Mapping[str, Any] = wanted.space or {}
@@ -437,7 +428,7 @@ def start_new(wanted: Wanted) -> Runner:
         raise
 
 
-def start_again(path: str | os.PathLike[str], wanted: Wanted, again: Again) -> Runner:
+def start_again(path: str | os.PathLike[str], wanted: Wanted, again: ResumeConfig) -> Runner:
     """Go on with an experiment of an earlier process."""
     _refuse_the_debug_engine()
     opened = experiment_journal.reopen(path)
@@ -476,7 +467,7 @@ def _texts(space: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
+def _go_on(opened: OpenExperiment, wanted: Wanted, again: ResumeConfig) -> Runner:
     past = opened.past
     tune = _tune_config(past, wanted.tune)
     run = replace(wanted.run)
@@ -515,19 +506,24 @@ def _keeping(config: CheckpointConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in names}
 
 
-def _choose(opened: OpenExperiment, trials: list[Trial], again: Again) -> None:
-    """Set the trials that run again to PENDING; trials that have ended stay as they are."""
+def _choose(opened: OpenExperiment, trials: list[Trial], again: ResumeConfig) -> None:
+    """Set the trials that run again to PENDING, and end those that had not ended and do not."""
+    kinds = ResumeConfig.ResumeType
     for trial in trials:
-        if trial.state is TrialState.ERROR and (again.resume_errored or again.restart_errored):
-            trial.state, trial.failures, trial.error_words = TrialState.PENDING, 0, ""
-            if again.restart_errored:
-                for kept in trial.kept:
-                    opened.journal.deleted(trial, kept.folder)
-                    storage.delete(os.path.join(opened.folder, trial.folder_name), kept.folder)
-                trial.kept, trial.reports, trial.first_report, trial.saved = [], [], 0, 0
-        elif not trial.has_ended and not again.resume_unfinished:
-            trial.state = TrialState.STOPPED
-            opened.journal.state(trial)
+        ended = again.errored if trial.state is TrialState.ERROR else again.finished
+        how = ended if trial.has_ended else again.unfinished
+        if how is kinds.SKIP:
+            if not trial.has_ended:
+                trial.state = TrialState.STOPPED
+                opened.journal.state(trial)
+            continue
+        trial.failures = 0 if trial.has_ended else trial.failures
+        trial.state, trial.error_words, trial.is_pruned = TrialState.PENDING, "", False
+        if how is kinds.RESTART:
+            for kept in trial.kept:
+                opened.journal.deleted(trial, kept.folder)
+                storage.delete(os.path.join(opened.folder, trial.folder_name), kept.folder)
+            trial.kept, trial.reports, trial.first_report, trial.saved = [], [], 0, 0
 
 
 def _makeknown(trial: Trial, wanted: Wanted, source: Any) -> None:

@@ -22,7 +22,7 @@ from nbaccel.tune.resources import PlacementGroupFactory, requested_by, with_res
 from nbaccel.tune.result_grid import ExperimentAnalysis, ResultGrid
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
-from nbaccel.tune.setting_up import Again, Wanted, refuse_another, start_again, start_new
+from nbaccel.tune.setting_up import Wanted, refuse_another, start_again, start_new
 from nbaccel.tune.stopper import Stopper
 from nbaccel.tune.trainable import checked, is_class, refuse_what_cannot_be_sent
 from nbaccel.tune.trainer_trial import TrainerTrial
@@ -141,7 +141,7 @@ class Tuner:
             refuse_what_cannot_be_sent(function)
         self._wanted = Wanted(function, param_space, tune, of_tune(run_config))
         self._restored_from = ""
-        self._again = Again()
+        self._again = ResumeConfig()
         self._results: ResultGrid | None = None
 
     def fit(self) -> ResultGrid:
@@ -215,6 +215,7 @@ class Tuner:
         restart_errored: bool = False,
         param_space: Mapping[str, Any] | None = None,
         storage_filesystem: Any = None,
+        _resume_config: ResumeConfig | None = None,
         *,
         tune_config: TuneConfig | None = None,
         run_config: RunConfig | None = None,
@@ -238,7 +239,10 @@ class Tuner:
         tuner = cls(trainable, param_space=param_space, tune_config=tune_config, run_config=run_config)
         refuse_another(past, tuner._wanted)
         tuner._restored_from = folder
-        tuner._again = Again(resume_unfinished, resume_errored, restart_errored)
+        tuner._again = _resume_config or ResumeConfig(
+            unfinished="resume" if resume_unfinished else "skip",
+            errored="restart" if restart_errored else "resume" if resume_errored else "skip",
+        )
         return tuner
 
     @classmethod
@@ -440,10 +444,8 @@ def _tuner(
     return Tuner.restore(
         folder,
         trainable,
-        resume_unfinished=how.unfinished is ResumeConfig.ResumeType.RESUME,
-        resume_errored=how.errored is ResumeConfig.ResumeType.RESUME,
-        restart_errored=how.errored is ResumeConfig.ResumeType.RESTART,
         param_space=config,
+        _resume_config=how,
         tune_config=tune,
         run_config=run_config,
     )

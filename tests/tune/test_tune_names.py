@@ -200,8 +200,11 @@ def test_resume_says_which_trials_go_on(
     monkeypatch.setattr(tune.Tuner, "restore", lambda folder, trainable, **how: asked.update(how))
     with pytest.raises(AttributeError):  # there is no tuner to go on
         tune.run(len, name="e", storage_path=str(tmp_path), resume=resume)
-    kinds = ("resume_unfinished", "resume_errored", "restart_errored")
-    assert tuple(asked[kind] for kind in kinds) == (unfinished, errored, restarted)
+    how = asked["_resume_config"]
+    assert (how.unfinished.value, how.errored.value) == (
+        "resume" if unfinished else "skip",
+        "restart" if restarted else "resume" if errored else "skip",
+    )
 
 
 @pytest.mark.parametrize("resume", ["LOCAL", "REMOTE", "PROMPT", "ERRORED_ONLY", "LOCAL+ERRORED"])
