@@ -235,7 +235,7 @@ class Controller:
         self.failures = 0  # of the run
         self.presses = 0
         self._max_failures = max_failures
-        self._worker_group = _Group()
+        self._group = _Group()
         self._silent_was_reported = False
         self._early_was_reported = False
         self._still_was_reported = False
@@ -267,7 +267,7 @@ class Controller:
     def _react(self, event: Event, now: float) -> list[Order]:
         match event:
             case GroupReady(size) if self.phase is Phase.PLACING:
-                self._worker_group = _Group(size)
+                self._group = _Group(size)
                 self.phase = Phase.RUNNING
                 self._last_report = self._first_return = None
                 self._asked_at = now
@@ -277,34 +277,34 @@ class Controller:
             case Reported() if self._is_running(event.rank):
                 return self._reported(event.rank, event.report, event.has_files, now)
             case Returned(rank) if self._is_running(rank):
-                self._worker_group.returned.add(rank)
+                self._group.returned.add(rank)
                 self._first_return = self._first_return or now
                 return self._rank_ended(rank, now)
             case Stopped(rank) if self._is_running(rank):
-                self._worker_group.stopped.add(rank)
+                self._group.stopped.add(rank)
                 return self._rank_ended(rank, now)
             case Failed(rank, at):
-                return self._failed(rank, at, self._worker_group.failed, now)
+                return self._failed(rank, at, self._group.failed, now)
             case Died(rank, at):
-                return self._failed(rank, at, self._worker_group.died, now)
+                return self._failed(rank, at, self._group.died, now)
             case StopPressed():
                 return self._pressed(now)
         return []
 
     def _is_running(self, rank: int) -> bool:
-        return self.phase in (Phase.RUNNING, Phase.ENDING) and rank in self._worker_group.alive()
+        return self.phase in (Phase.RUNNING, Phase.ENDING) and rank in self._group.alive()
 
     def _reported(self, rank: int, report: int, has_files: bool, now: float) -> list[Order]:
-        worker_group = self._worker_group
-        if report <= worker_group.reports.get(rank, -1):
+        group = self._group
+        if report <= group.reports.get(rank, -1):
             return []
-        worker_group.reports[rank] = report
-        worker_group.first_report = now if worker_group.first_report is None else worker_group.first_report
+        group.reports[rank] = report
+        group.first_report = now if group.first_report is None else group.first_report
         self._last_report, self._still_was_reported = now, False
-        if has_files and report > worker_group.committed:  # the part of a silent rank may arrive after the commit
-            worker_group.files.setdefault(report, _Files(now))
+        if has_files and report > group.committed:  # the part of a silent rank may arrive after the commit
+            group.files.setdefault(report, _Files(now))
         elif has_files:
-            worker_group.late.add(report)
+            group.late.add(report)
         return self._commits(now)
 
     def _rank_ended(self, rank: int, now: float) -> list[Order]:
@@ -313,23 +313,23 @@ class Controller:
         return self._commits(now)
 
     def _failed(self, rank: int, at: float, where: dict[int, float], now: float) -> list[Order]:
-        worker_group = self._worker_group
+        group = self._group
         if self.phase is Phase.PLACING:
-            worker_group.size = max(worker_group.size, rank + 1)
+            group.size = max(group.size, rank + 1)
             where[rank] = at
             return self._conclude()
         if not self._is_running(rank):
             return []
         where[rank] = at
-        if rank in worker_group.killed:
+        if rank in group.killed:
             return []
         orders: list[Order] = []
-        if where is worker_group.failed:  # ranks that wait for it in a collective operation notice its death
-            worker_group.killed.add(rank)
+        if where is group.failed:  # ranks that wait for it in a collective operation notice its death
+            group.killed.add(rank)
             orders.append(Kill((rank,)))
         if self.phase is Phase.RUNNING:
             self.phase = Phase.ENDING
-            worker_group.behind = {} if self.presses else self._behind(worker_group.reports.get(rank, -1), now)
+            group.behind = {} if self.presses else self._behind(group.reports.get(rank, -1), now)
             orders += self._interrupt_unless_behind(now)
         return orders
 
@@ -338,45 +338,43 @@ class Controller:
 
         For one that never reports, a failure waits as long as a checkpoint does.
         """
-        worker_group = self._worker_group
-        late = [rank for rank in worker_group.alive() if worker_group.reports.get(rank, -1) < report]
-        first = now if worker_group.first_report is None else worker_group.first_report
-        return {rank: now + BEHIND_S if rank in worker_group.reports else first + SILENT_S for rank in late}
+        group = self._group
+        late = [rank for rank in group.alive() if group.reports.get(rank, -1) < report]
+        first = now if group.first_report is None else group.first_report
+        return {rank: now + BEHIND_S if rank in group.reports else first + SILENT_S for rank in late}
 
     def _interrupt_unless_behind(self, now: float) -> list[Order]:
-        worker_group = self._worker_group
-        failed = max(
-            (worker_group.reports.get(rank, -1) for rank in (*worker_group.failed, *worker_group.died)), default=-1
-        )
-        worker_group.behind = {
+        group = self._group
+        failed = max((group.reports.get(rank, -1) for rank in (*group.failed, *group.died)), default=-1)
+        group.behind = {
             rank: until
-            for rank, until in worker_group.behind.items()
-            if now < until and rank in worker_group.alive() and worker_group.reports.get(rank, -1) < failed
+            for rank, until in group.behind.items()
+            if now < until and rank in group.alive() and group.reports.get(rank, -1) < failed
         }
-        return [] if worker_group.behind else self._interrupt(worker_group.alive(), now)
+        return [] if group.behind else self._interrupt(group.alive(), now)
 
     def _interrupt(self, ranks: tuple[int, ...], now: float) -> list[Order]:
         if not ranks:
             return []
-        self._worker_group.interrupted.update(ranks)
+        self._group.interrupted.update(ranks)
         self._deadlines["finally"] = now + FINALLY_S
         return [InterruptRanks(ranks)]
 
     def _pressed(self, now: float) -> list[Order]:
         self.presses += 1
-        alive = self._worker_group.alive()
+        alive = self._group.alive()
         if self.phase is Phase.PLACING:
             return self._finish(RunOutcome.STOPPED)
-        if self.presses == 1 and self._worker_group.behind:
-            self._worker_group.behind = {}
+        if self.presses == 1 and self._group.behind:
+            self._group.behind = {}
             return self._interrupt(alive, now)
         if self.presses == 1:
             return [RequestStop()] if self.phase is Phase.RUNNING else []
         if self.presses == 2:
-            self._worker_group.interrupted.update(alive)
+            self._group.interrupted.update(alive)
             self._deadlines["hangs"] = now + HANGS_S
             return [InterruptRanks(alive), Notify("interrupted", alive)]
-        self._worker_group.killed.update(alive)
+        self._group.killed.update(alive)
         return [Kill(alive)]
 
     # ---- checkpoints
@@ -384,40 +382,38 @@ class Controller:
     def _commits(self, now: float) -> list[Order]:
         """Commit the complete checkpoints in order; none before an earlier one."""
         orders: list[Order] = []
-        for report in sorted(self._worker_group.files):
+        for report in sorted(self._group.files):
             if self._lacking(report, now):
                 break
-            del self._worker_group.files[report]
-            self._worker_group.committed = report
+            del self._group.files[report]
+            self._group.committed = report
             orders.append(Commit(report))
         return orders + self._discards()
 
     def _discards(self) -> list[Order]:
         """Discard late parts, once no rank can be about to bring another one of the same report."""
-        worker_group = self._worker_group
-        passed = min((worker_group.reports.get(rank, -1) for rank in worker_group.alive()), default=-1)
-        over = sorted(report for report in worker_group.late if report <= passed)
-        worker_group.late.difference_update(over)
+        group = self._group
+        passed = min((group.reports.get(rank, -1) for rank in group.alive()), default=-1)
+        over = sorted(report for report in group.late if report <= passed)
+        group.late.difference_update(over)
         return [DiscardPart(report) for report in over]
 
     def _lacking(self, report: int, now: float) -> tuple[int, ...]:
         """The ranks whose part is missing. A rank that has ended by itself brings none."""
-        worker_group = self._worker_group
-        late = [rank for rank in range(worker_group.size) if worker_group.reports.get(rank, -1) < report]
-        late = [rank for rank in late if rank not in worker_group.returned and not self._stopped_by_itself(rank)]
-        if self._silent_was_reported or now >= worker_group.files[report].since + SILENT_S:
-            late = [rank for rank in late if rank in worker_group.reports]
+        group = self._group
+        late = [rank for rank in range(group.size) if group.reports.get(rank, -1) < report]
+        late = [rank for rank in late if rank not in group.returned and not self._stopped_by_itself(rank)]
+        if self._silent_was_reported or now >= group.files[report].since + SILENT_S:
+            late = [rank for rank in late if rank in group.reports]
         return tuple(late)
 
     def _stopped_by_itself(self, rank: int) -> bool:
         """Whether a rank was stopped between two reports. One that was interrupted may have been within one: its part
         may be there, or half of it, without its report.
         """
-        worker_group = self._worker_group
-        cut_short = rank in worker_group.interrupted and (
-            rank in worker_group.reports or worker_group.failed or worker_group.died
-        )
-        return rank in worker_group.stopped and not cut_short
+        group = self._group
+        cut_short = rank in group.interrupted and (rank in group.reports or group.failed or group.died)
+        return rank in group.stopped and not cut_short
 
     # ---- time
 
@@ -427,17 +423,17 @@ class Controller:
         return [*self._late_checkpoints(now), *self._deadlines_passed(now), *self._odd_silence(now)]
 
     def _late_checkpoints(self, now: float) -> list[Order]:
-        worker_group = self._worker_group
+        group = self._group
         orders: list[Order] = []
-        first = min(worker_group.files, default=None)
+        first = min(group.files, default=None)
         if first is None:
             return []
-        silent = tuple(rank for rank in worker_group.alive() if rank not in worker_group.reports)
-        if silent and not self._silent_was_reported and now >= worker_group.files[first].since + SILENT_S:
+        silent = tuple(rank for rank in group.alive() if rank not in group.reports)
+        if silent and not self._silent_was_reported and now >= group.files[first].since + SILENT_S:
             self._silent_was_reported = True
             orders.append(Notify("silent", silent))
         orders += self._commits(now)
-        for report, files in worker_group.files.items():
+        for report, files in group.files.items():
             lacking = self._lacking(report, now)
             if lacking and not files.missing_was_reported and now >= files.since + MISSING_S:
                 files.missing_was_reported = True
@@ -445,21 +441,17 @@ class Controller:
         return orders
 
     def _deadlines_passed(self, now: float) -> list[Order]:
-        orders: list[Order] = self._interrupt_unless_behind(now) if self._worker_group.behind else []
-        alive = self._worker_group.alive()
+        orders: list[Order] = self._interrupt_unless_behind(now) if self._group.behind else []
+        alive = self._group.alive()
         if now >= self._deadlines.get("stopped", now + 1):
             del self._deadlines["stopped"]
-            silent = [rank for rank in alive if rank not in self._worker_group.reports]
+            silent = [rank for rank in alive if rank not in self._group.reports]
             # One that was interrupted before is in its `finally` blocks: a second interrupt would cut them short.
-            orders += self._interrupt(tuple(rank for rank in silent if rank not in self._worker_group.interrupted), now)
+            orders += self._interrupt(tuple(rank for rank in silent if rank not in self._group.interrupted), now)
         if now >= self._deadlines.get("finally", now + 1):
             del self._deadlines["finally"]
-            left = tuple(
-                rank
-                for rank in alive
-                if rank in self._worker_group.interrupted and rank not in self._worker_group.killed
-            )
-            self._worker_group.killed.update(left)
+            left = tuple(rank for rank in alive if rank in self._group.interrupted and rank not in self._group.killed)
+            self._group.killed.update(left)
             orders += [Kill(left)] if left else []
         if now >= self._deadlines.get("hangs", now + 1):
             del self._deadlines["hangs"]
@@ -469,7 +461,7 @@ class Controller:
     def _odd_silence(self, now: float) -> list[Order]:
         if self.phase is not Phase.RUNNING:
             return []
-        alive = self._worker_group.alive()
+        alive = self._group.alive()
         if self._first_return is not None and alive and not self._early_was_reported:
             if now >= self._first_return + EARLY_S:
                 self._early_was_reported = True
@@ -491,8 +483,8 @@ class Controller:
         return [WakeRunAt(soonest)] if times else []
 
     def _times(self) -> list[float]:
-        times = [*self._deadlines.values(), *self._worker_group.behind.values()]
-        for files in self._worker_group.files.values():
+        times = [*self._deadlines.values(), *self._group.behind.values()]
+        for files in self._group.files.values():
             if not self._silent_was_reported:
                 times.append(files.since + SILENT_S)
             if not files.missing_was_reported:
@@ -509,32 +501,32 @@ class Controller:
     # ---- the end
 
     def _look_at_the_end(self) -> list[Order]:
-        if self.phase is Phase.PLACING or self._worker_group.alive():
+        if self.phase is Phase.PLACING or self._group.alive():
             return []
         return self._conclude()
 
     def _conclude(self) -> list[Order]:
         """Finish or restart the run, once all workers have returned, were stopped, or have failed."""
-        worker_group = self._worker_group
+        group = self._group
         self._deadlines.clear()
         first = self._first_failure()
         if first is None:
-            asked = worker_group.stopped or worker_group.killed
+            asked = group.stopped or group.killed
             return self._finish(RunOutcome.STOPPED if asked else RunOutcome.FINISHED)
         self.failures += 1
         if self.presses or (self._max_failures >= 0 and self.failures > self._max_failures):
             return self._finish(RunOutcome.FAILED, first)
         self.phase = Phase.PLACING
         self.number += 1
-        self._worker_group = _Group()
+        self._group = _Group()
         self._early_was_reported = self._silent_was_reported = self._still_was_reported = False
         return [TakeDown(), Notify("restarting", (first,)), StartGroup(self.number)]
 
     def _first_failure(self) -> int | None:
         """The rank that failed first; a process that died by itself comes before ranks that lost it."""
-        worker_group = self._worker_group
-        died = {rank: at for rank, at in worker_group.died.items() if rank not in worker_group.killed}
-        found = died or worker_group.failed
+        group = self._group
+        died = {rank: at for rank, at in group.died.items() if rank not in group.killed}
+        found = died or group.failed
         return min(found, key=lambda rank: (found[rank], rank), default=None)
 
     def _finish(self, outcome: RunOutcome, first_rank: int = -1) -> list[Order]:

@@ -722,8 +722,8 @@ def _refuse_the_debug_engine() -> None:
     api.ensure_started()
     if nbaccel.snapshot().runtime.engine == "debug":
         raise ValueError(
-            "engine='debug' has one process and cannot run trials beside their experiment. Call the part of the "
-            "trainable that does not report, with a config such as {'lr': 0.1}: breakpoints work in this process."
+            "engine='debug' has one process and cannot run trials beside their experiment. Call the trainable "
+            "itself, with a config such as {'lr': 0.1}: tune.report only warns there, and breakpoints work in this process."
         )
 
 

@@ -439,7 +439,8 @@ def _tuner(
     folder = os.path.join(str(run_config.storage_path), run_config.name or "")
     if how is None or not run_config.name or not Tuner.can_restore(folder):
         if how is not None and run_config.name and not str(resume).startswith("AUTO"):
-            notify("tune", f"tune.run(resume=True): {folder} holds no experiment, so a new one begins, as in Ray.")
+            given = f"resume={resume}" if resume else "resume_config=..."
+            notify("tune", f"tune.run({given}): {folder} holds no experiment, so a new one begins, as in Ray.")
         return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
     return Tuner.restore(
         folder,

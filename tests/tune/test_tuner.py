@@ -274,9 +274,14 @@ def test_the_second_stop_interrupts_what_never_reports(kept: Kept, tmp_path: Pat
 
 
 def test_functions_of_a_trial_say_where_they_belong() -> None:
-    for use in (lambda: tune.report({}), tune.get_checkpoint, tune.get_context):
-        with pytest.raises(RuntimeError, match=r"cannot be used outside of a trial: call it in the function"):
-            use()
+    with pytest.raises(RuntimeError, match=r"cannot be used outside of a trial: call it in the function"):
+        tune.get_context()
+
+
+def test_a_trainable_may_be_called_by_itself_and_warns_as_in_ray() -> None:
+    with pytest.warns(UserWarning, match=r"`tune.(report|get_checkpoint)` does nothing outside of a trial") as warned:
+        trainables.steps({"x": 1, "steps": 2, "saves": False})
+    assert len(warned) == 3 and {each.filename for each in warned} == {trainables.__file__}
 
 
 def test_a_url_is_refused_instead_of_being_taken_for_a_folder() -> None:
