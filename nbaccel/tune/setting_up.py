@@ -723,7 +723,7 @@ def _refuse_the_debug_engine() -> None:
     if nbaccel.snapshot().runtime.engine == "debug":
         raise ValueError(
             "engine='debug' has one process and cannot run trials beside their experiment. Call the trainable "
-            "itself, with a config such as {'lr': 0.1}: tune.report only warns there, and breakpoints work in this process."
+            "itself, with a config such as {'lr': 0.1}: tune.report only warns there, and breakpoints work."
         )
 
 
