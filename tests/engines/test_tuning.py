@@ -26,7 +26,7 @@ def kept(nb: ModuleType, tmp_path: Path) -> tune.RunConfig:
 def test_the_debug_engine_says_how_to_debug_a_trainable(kept: Any, engine: str) -> None:
     tuner = tune.Tuner(trainables.square, param_space={"x": tune.grid_search([2, 1])}, run_config=kept)
     if engine == "debug":
-        with pytest.raises(ValueError, match=r"one process and cannot run trials.*that does not report"):
+        with pytest.raises(ValueError, match=r"one process and cannot run trials.*Call the trainable itself"):
             tuner.fit()
         return
     assert tuner.fit().get_best_result("loss", "min").config == {"x": 1}
