@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import nbaccel
@@ -523,7 +524,9 @@ def _choose(opened: OpenExperiment, trials: list[Trial], again: ResumeConfig) ->
             for kept in trial.kept:
                 opened.journal.deleted(trial, kept.folder)
                 storage.delete(os.path.join(opened.folder, trial.folder_name), kept.folder)
-            trial.kept, trial.reports, trial.first_report, trial.saved = [], [], 0, 0
+            trial.kept, trial.reports, trial.first_report = [], [], 0  # numbers of checkpoints go on, as in Ray
+            for name in ("error.txt", "error.pkl"):
+                Path(opened.folder, trial.folder_name, name).unlink(missing_ok=True)
 
 
 def _makeknown(trial: Trial, wanted: Wanted, source: Any) -> None:
