@@ -387,7 +387,7 @@ def test_no_two_public_classes_share_a_name() -> None:
 
 WORDS_OF = (
     "accelerators", "autoscaler", "debug_engine", "experimental", "handles", "leases", "local_engine", "machines",
-    "notebook", "ray_engine", "scheduling", "serve", "util", "views", "waits",
+    "notebook", "ray_engine", "scheduling", "serve", "train", "tune", "util", "views", "waits",
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def train(storage: Path, name: str, end: str = "", error: str = "") -> Path:
     folder.mkdir(parents=True)
     journal = Journal(folder)
     journal.begin(name, CheckpointConfig(), {"lr": 0.1, "model": print})
-    journal.gang(0, 0, "", [])
+    journal.worker_group(0, 0, "", [])
     for number, loss in enumerate([1.0, 0.5]):
         journal.report(number, 0, {"loss": loss})
     journal.checkpoint(Kept("checkpoint_000001", 1, {"loss": 0.5}))

@@ -1,9 +1,9 @@
-"""Training: run your function in a gang of workers on the devices that they hold. Names of Ray Train 2.60.
+"""Training: run your function in a group of workers on the devices that they hold. Names of Ray Train 2.60.
 
 ```
   trainer ─► run ─► controller      decides: events in, orders out; no clock, no process
               │
-              ├─► gang, mailbox     a placement group, an actor in each bundle, and one that they report to
+              ├─► worker_group, mailbox     a placement group, an actor in each bundle, and one that they report to
               │     └── worker ─► session: report(), get_checkpoint(), get_context()
               └─► records ─► journal, storage      the run's records, in one folder
   torch/    config: process groups and devices · train_loop_utils: models and data loaders

@@ -47,7 +47,7 @@ def _made(each: Any) -> Any:
 
 @dataclass(repr=False)
 class FailureConfig(_OnlyWhatWasGiven):
-    """How often a run continues after a worker failed: the gang starts again from the latest checkpoint.
+    """How often a run continues after a worker failed: the worker group starts again from the latest checkpoint.
 
     max_failures  -1: without limit; 0, the default: never
 
@@ -433,7 +433,7 @@ class ScalingConfig:
 
     @property
     def total_resources(self) -> Resources:
-        """The resources of the whole gang, with `max_workers` workers; `trainer_resources` count as well."""
+        """The resources of the whole worker group, with `max_workers` workers; `trainer_resources` count as well."""
         total = dict(self._trainer_resources_not_none)
         for name, amount in self._resources_per_worker_not_none.items():
             total[name] = total.get(name, 0) + amount * self.max_workers
@@ -458,7 +458,7 @@ class ScalingConfig:
         return {name: amount for name, amount in asked.items() if name not in ("CPU", "GPU")}
 
     def bundles(self, num_workers: int) -> list[Resources]:
-        """The bundles of the gang's placement group: one for each worker, then one for `trainer_resources`."""
+        """The bundles of the worker group's placement group: one for each worker, then one for `trainer_resources`."""
         extra = self._trainer_resources_not_none
         return [self._resources_per_worker_not_none for _ in range(num_workers)] + ([extra] if extra else [])
 

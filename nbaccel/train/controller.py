@@ -1,7 +1,7 @@
 """Decides what happens in a run: takes events, gives orders. It has no clock, thread, process or file.
 
 ```
-             GangReady        Failed, Died               all have ended
+             GroupReady        Failed, Died               all have ended
   PLACING ─────────────► RUNNING ─────────────► ENDING ─────────────────► PLACING again, or ENDED
      │  NoPlace, StopPressed      all returned or stopped                        ▲
      └───────────────────────────────────────────────────────────────────────────┘
@@ -29,15 +29,15 @@ STILL_S = 60.0  # a run that says nothing for so long is asked where it stands
 
 
 @dataclass(frozen=True, slots=True)
-class GangReady:
-    """All workers of the gang have their ranks, and the function begins."""
+class GroupReady:
+    """All workers of the group have their ranks, and the function begins."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """The gang can never be placed, or something else that the run needs has failed."""
+    """The worker group can never be placed, or something else that the run needs has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +87,14 @@ class RunTimePassed:
     """The time of a WakeRunAt has come."""
 
 
-Event = GangReady | NoPlace | Reported | Returned | Stopped | Failed | Died | StopPressed | RunTimePassed
+Event = GroupReady | NoPlace | Reported | Returned | Stopped | Failed | Died | StopPressed | RunTimePassed
 
 
 # ---- orders
 
 
 @dataclass(frozen=True, slots=True)
-class StartGang:
+class StartGroup:
     number: int
 
 
@@ -118,7 +118,7 @@ class LetRunAhead:
 
 
 @dataclass(frozen=True, slots=True)
-class AskToStop:
+class RequestStop:
     """Tell all ranks to stop after the same report."""
 
 
@@ -133,7 +133,7 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class Notify:
     """Tell the user about these ranks.
 
     what  "silent", "missing", "early", "still" (it has reported before), "unheard" (it has not), "interrupted",
@@ -147,7 +147,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class TakeDown:
-    """End the remaining workers of the gang and give back its resources."""
+    """End the remaining workers of the group and give back its resources."""
 
 
 class RunOutcome(Enum):
@@ -170,14 +170,14 @@ class WakeRunAt:
 
 
 Order = (
-    StartGang
+    StartGroup
     | Commit
     | DiscardPart
     | LetRunAhead
-    | AskToStop
+    | RequestStop
     | InterruptRanks
     | Kill
-    | Say
+    | Notify
     | TakeDown
     | Finish
     | WakeRunAt
@@ -198,12 +198,12 @@ class _Files:
     """A report with files that is not committed yet."""
 
     since: float
-    missing_was_said: bool = False
+    missing_was_reported: bool = False
 
 
 @dataclass(slots=True)
-class _Gang:
-    """The state of the workers of one gang, by rank."""
+class _Group:
+    """The state of the workers of one worker group, by rank."""
 
     size: int = 0
     reports: dict[int, int] = field(default_factory=dict)  # the last report of each
@@ -231,22 +231,22 @@ class Controller:
 
     def __init__(self, max_failures: int = 0) -> None:
         self.phase = Phase.PLACING
-        self.number = 0  # of the gang
+        self.number = 0  # of the worker group
         self.failures = 0  # of the run
         self.presses = 0
         self._max_failures = max_failures
-        self._gang = _Gang()
-        self._silent_was_said = False
-        self._early_was_said = False
-        self._still_was_said = False
-        self._asked_at = 0.0  # a gang that has not reported; at first when its function began
+        self._group = _Group()
+        self._silent_was_reported = False
+        self._early_was_reported = False
+        self._still_was_reported = False
+        self._asked_at = 0.0  # a worker group that has not reported; at first when its function began
         self._last_report: float | None = None
         self._first_return: float | None = None
         self._deadlines: dict[str, float] = {}  # "finally", "stopped", "hangs"
         self._woken_for = 0.0
 
     def begin(self) -> list[Order]:
-        return [StartGang(0)]
+        return [StartGroup(0)]
 
     @property
     def has_ended(self) -> bool:
@@ -266,8 +266,8 @@ class Controller:
 
     def _react(self, event: Event, now: float) -> list[Order]:
         match event:
-            case GangReady(size) if self.phase is Phase.PLACING:
-                self._gang = _Gang(size)
+            case GroupReady(size) if self.phase is Phase.PLACING:
+                self._group = _Group(size)
                 self.phase = Phase.RUNNING
                 self._last_report = self._first_return = None
                 self._asked_at = now
@@ -277,34 +277,34 @@ class Controller:
             case Reported() if self._is_running(event.rank):
                 return self._reported(event.rank, event.report, event.has_files, now)
             case Returned(rank) if self._is_running(rank):
-                self._gang.returned.add(rank)
+                self._group.returned.add(rank)
                 self._first_return = self._first_return or now
                 return self._rank_ended(rank, now)
             case Stopped(rank) if self._is_running(rank):
-                self._gang.stopped.add(rank)
+                self._group.stopped.add(rank)
                 return self._rank_ended(rank, now)
             case Failed(rank, at):
-                return self._failed(rank, at, self._gang.failed, now)
+                return self._failed(rank, at, self._group.failed, now)
             case Died(rank, at):
-                return self._failed(rank, at, self._gang.died, now)
+                return self._failed(rank, at, self._group.died, now)
             case StopPressed():
                 return self._pressed(now)
         return []
 
     def _is_running(self, rank: int) -> bool:
-        return self.phase in (Phase.RUNNING, Phase.ENDING) and rank in self._gang.alive()
+        return self.phase in (Phase.RUNNING, Phase.ENDING) and rank in self._group.alive()
 
     def _reported(self, rank: int, report: int, has_files: bool, now: float) -> list[Order]:
-        gang = self._gang
-        if report <= gang.reports.get(rank, -1):
+        group = self._group
+        if report <= group.reports.get(rank, -1):
             return []
-        gang.reports[rank] = report
-        gang.first_report = now if gang.first_report is None else gang.first_report
-        self._last_report, self._still_was_said = now, False
-        if has_files and report > gang.committed:  # the part of a silent rank may arrive after the commit
-            gang.files.setdefault(report, _Files(now))
+        group.reports[rank] = report
+        group.first_report = now if group.first_report is None else group.first_report
+        self._last_report, self._still_was_reported = now, False
+        if has_files and report > group.committed:  # the part of a silent rank may arrive after the commit
+            group.files.setdefault(report, _Files(now))
         elif has_files:
-            gang.late.add(report)
+            group.late.add(report)
         return self._commits(now)
 
     def _rank_ended(self, rank: int, now: float) -> list[Order]:
@@ -313,23 +313,23 @@ class Controller:
         return self._commits(now)
 
     def _failed(self, rank: int, at: float, where: dict[int, float], now: float) -> list[Order]:
-        gang = self._gang
+        group = self._group
         if self.phase is Phase.PLACING:
-            gang.size = max(gang.size, rank + 1)
+            group.size = max(group.size, rank + 1)
             where[rank] = at
             return self._conclude()
         if not self._is_running(rank):
             return []
         where[rank] = at
-        if rank in gang.killed:
+        if rank in group.killed:
             return []
         orders: list[Order] = []
-        if where is gang.failed:  # ranks that wait for it in a collective operation notice its death
-            gang.killed.add(rank)
+        if where is group.failed:  # ranks that wait for it in a collective operation notice its death
+            group.killed.add(rank)
             orders.append(Kill((rank,)))
         if self.phase is Phase.RUNNING:
             self.phase = Phase.ENDING
-            gang.behind = {} if self.presses else self._behind(gang.reports.get(rank, -1), now)
+            group.behind = {} if self.presses else self._behind(group.reports.get(rank, -1), now)
             orders += self._interrupt_unless_behind(now)
         return orders
 
@@ -338,43 +338,43 @@ class Controller:
 
         For one that never reports, a failure waits as long as a checkpoint does.
         """
-        gang = self._gang
-        late = [rank for rank in gang.alive() if gang.reports.get(rank, -1) < report]
-        first = now if gang.first_report is None else gang.first_report
-        return {rank: now + BEHIND_S if rank in gang.reports else first + SILENT_S for rank in late}
+        group = self._group
+        late = [rank for rank in group.alive() if group.reports.get(rank, -1) < report]
+        first = now if group.first_report is None else group.first_report
+        return {rank: now + BEHIND_S if rank in group.reports else first + SILENT_S for rank in late}
 
     def _interrupt_unless_behind(self, now: float) -> list[Order]:
-        gang = self._gang
-        failed = max((gang.reports.get(rank, -1) for rank in (*gang.failed, *gang.died)), default=-1)
-        gang.behind = {
+        group = self._group
+        failed = max((group.reports.get(rank, -1) for rank in (*group.failed, *group.died)), default=-1)
+        group.behind = {
             rank: until
-            for rank, until in gang.behind.items()
-            if now < until and rank in gang.alive() and gang.reports.get(rank, -1) < failed
+            for rank, until in group.behind.items()
+            if now < until and rank in group.alive() and group.reports.get(rank, -1) < failed
         }
-        return [] if gang.behind else self._interrupt(gang.alive(), now)
+        return [] if group.behind else self._interrupt(group.alive(), now)
 
     def _interrupt(self, ranks: tuple[int, ...], now: float) -> list[Order]:
         if not ranks:
             return []
-        self._gang.interrupted.update(ranks)
+        self._group.interrupted.update(ranks)
         self._deadlines["finally"] = now + FINALLY_S
         return [InterruptRanks(ranks)]
 
     def _pressed(self, now: float) -> list[Order]:
         self.presses += 1
-        alive = self._gang.alive()
+        alive = self._group.alive()
         if self.phase is Phase.PLACING:
             return self._finish(RunOutcome.STOPPED)
-        if self.presses == 1 and self._gang.behind:
-            self._gang.behind = {}
+        if self.presses == 1 and self._group.behind:
+            self._group.behind = {}
             return self._interrupt(alive, now)
         if self.presses == 1:
-            return [AskToStop()] if self.phase is Phase.RUNNING else []
+            return [RequestStop()] if self.phase is Phase.RUNNING else []
         if self.presses == 2:
-            self._gang.interrupted.update(alive)
+            self._group.interrupted.update(alive)
             self._deadlines["hangs"] = now + HANGS_S
-            return [InterruptRanks(alive), Say("interrupted", alive)]
-        self._gang.killed.update(alive)
+            return [InterruptRanks(alive), Notify("interrupted", alive)]
+        self._group.killed.update(alive)
         return [Kill(alive)]
 
     # ---- checkpoints
@@ -382,38 +382,38 @@ class Controller:
     def _commits(self, now: float) -> list[Order]:
         """Commit the complete checkpoints in order; none before an earlier one."""
         orders: list[Order] = []
-        for report in sorted(self._gang.files):
+        for report in sorted(self._group.files):
             if self._lacking(report, now):
                 break
-            del self._gang.files[report]
-            self._gang.committed = report
+            del self._group.files[report]
+            self._group.committed = report
             orders.append(Commit(report))
         return orders + self._discards()
 
     def _discards(self) -> list[Order]:
         """Discard late parts, once no rank can be about to bring another one of the same report."""
-        gang = self._gang
-        passed = min((gang.reports.get(rank, -1) for rank in gang.alive()), default=-1)
-        over = sorted(report for report in gang.late if report <= passed)
-        gang.late.difference_update(over)
+        group = self._group
+        passed = min((group.reports.get(rank, -1) for rank in group.alive()), default=-1)
+        over = sorted(report for report in group.late if report <= passed)
+        group.late.difference_update(over)
         return [DiscardPart(report) for report in over]
 
     def _lacking(self, report: int, now: float) -> tuple[int, ...]:
         """The ranks whose part is missing. A rank that has ended by itself brings none."""
-        gang = self._gang
-        late = [rank for rank in range(gang.size) if gang.reports.get(rank, -1) < report]
-        late = [rank for rank in late if rank not in gang.returned and not self._stopped_by_itself(rank)]
-        if self._silent_was_said or now >= gang.files[report].since + SILENT_S:
-            late = [rank for rank in late if rank in gang.reports]
+        group = self._group
+        late = [rank for rank in range(group.size) if group.reports.get(rank, -1) < report]
+        late = [rank for rank in late if rank not in group.returned and not self._stopped_by_itself(rank)]
+        if self._silent_was_reported or now >= group.files[report].since + SILENT_S:
+            late = [rank for rank in late if rank in group.reports]
         return tuple(late)
 
     def _stopped_by_itself(self, rank: int) -> bool:
         """Whether a rank was stopped between two reports. One that was interrupted may have been within one: its part
         may be there, or half of it, without its report.
         """
-        gang = self._gang
-        cut_short = rank in gang.interrupted and (rank in gang.reports or gang.failed or gang.died)
-        return rank in gang.stopped and not cut_short
+        group = self._group
+        cut_short = rank in group.interrupted and (rank in group.reports or group.failed or group.died)
+        return rank in group.stopped and not cut_short
 
     # ---- time
 
@@ -423,55 +423,55 @@ class Controller:
         return [*self._late_checkpoints(now), *self._deadlines_passed(now), *self._odd_silence(now)]
 
     def _late_checkpoints(self, now: float) -> list[Order]:
-        gang = self._gang
+        group = self._group
         orders: list[Order] = []
-        first = min(gang.files, default=None)
+        first = min(group.files, default=None)
         if first is None:
             return []
-        silent = tuple(rank for rank in gang.alive() if rank not in gang.reports)
-        if silent and not self._silent_was_said and now >= gang.files[first].since + SILENT_S:
-            self._silent_was_said = True
-            orders.append(Say("silent", silent))
+        silent = tuple(rank for rank in group.alive() if rank not in group.reports)
+        if silent and not self._silent_was_reported and now >= group.files[first].since + SILENT_S:
+            self._silent_was_reported = True
+            orders.append(Notify("silent", silent))
         orders += self._commits(now)
-        for report, files in gang.files.items():
+        for report, files in group.files.items():
             lacking = self._lacking(report, now)
-            if lacking and not files.missing_was_said and now >= files.since + MISSING_S:
-                files.missing_was_said = True
-                orders += [Say("missing", lacking, report), LetRunAhead()]
+            if lacking and not files.missing_was_reported and now >= files.since + MISSING_S:
+                files.missing_was_reported = True
+                orders += [Notify("missing", lacking, report), LetRunAhead()]
         return orders
 
     def _deadlines_passed(self, now: float) -> list[Order]:
-        orders: list[Order] = self._interrupt_unless_behind(now) if self._gang.behind else []
-        alive = self._gang.alive()
+        orders: list[Order] = self._interrupt_unless_behind(now) if self._group.behind else []
+        alive = self._group.alive()
         if now >= self._deadlines.get("stopped", now + 1):
             del self._deadlines["stopped"]
-            silent = [rank for rank in alive if rank not in self._gang.reports]
+            silent = [rank for rank in alive if rank not in self._group.reports]
             # One that was interrupted before is in its `finally` blocks: a second interrupt would cut them short.
-            orders += self._interrupt(tuple(rank for rank in silent if rank not in self._gang.interrupted), now)
+            orders += self._interrupt(tuple(rank for rank in silent if rank not in self._group.interrupted), now)
         if now >= self._deadlines.get("finally", now + 1):
             del self._deadlines["finally"]
-            left = tuple(rank for rank in alive if rank in self._gang.interrupted and rank not in self._gang.killed)
-            self._gang.killed.update(left)
+            left = tuple(rank for rank in alive if rank in self._group.interrupted and rank not in self._group.killed)
+            self._group.killed.update(left)
             orders += [Kill(left)] if left else []
         if now >= self._deadlines.get("hangs", now + 1):
             del self._deadlines["hangs"]
-            orders += [Say("hangs", alive)] if self.presses == 2 else []
+            orders += [Notify("hangs", alive)] if self.presses == 2 else []
         return orders
 
     def _odd_silence(self, now: float) -> list[Order]:
         if self.phase is not Phase.RUNNING:
             return []
-        alive = self._gang.alive()
-        if self._first_return is not None and alive and not self._early_was_said:
+        alive = self._group.alive()
+        if self._first_return is not None and alive and not self._early_was_reported:
             if now >= self._first_return + EARLY_S:
-                self._early_was_said = True
-                return [Say("early", alive)]
+                self._early_was_reported = True
+                return [Notify("early", alive)]
         elif self._last_report is None and now >= self._asked_at + STILL_S:
             self._asked_at = now  # again and again: it may come to where it hangs only later
-            return [Say("unheard", alive)]
-        elif self._last_report is not None and not self._still_was_said and now >= self._last_report + STILL_S:
-            self._still_was_said = True
-            return [Say("still", alive)]
+            return [Notify("unheard", alive)]
+        elif self._last_report is not None and not self._still_was_reported and now >= self._last_report + STILL_S:
+            self._still_was_reported = True
+            return [Notify("still", alive)]
         return []
 
     def _wake(self) -> list[Order]:
@@ -483,50 +483,50 @@ class Controller:
         return [WakeRunAt(soonest)] if times else []
 
     def _times(self) -> list[float]:
-        times = [*self._deadlines.values(), *self._gang.behind.values()]
-        for files in self._gang.files.values():
-            if not self._silent_was_said:
+        times = [*self._deadlines.values(), *self._group.behind.values()]
+        for files in self._group.files.values():
+            if not self._silent_was_reported:
                 times.append(files.since + SILENT_S)
-            if not files.missing_was_said:
+            if not files.missing_was_reported:
                 times.append(files.since + MISSING_S)
         if self.phase is Phase.RUNNING:
-            if self._first_return is not None and not self._early_was_said:
+            if self._first_return is not None and not self._early_was_reported:
                 times.append(self._first_return + EARLY_S)
             elif self._last_report is None:
                 times.append(self._asked_at + STILL_S)
-            elif not self._still_was_said:
+            elif not self._still_was_reported:
                 times.append(self._last_report + STILL_S)
         return times
 
     # ---- the end
 
     def _look_at_the_end(self) -> list[Order]:
-        if self.phase is Phase.PLACING or self._gang.alive():
+        if self.phase is Phase.PLACING or self._group.alive():
             return []
         return self._conclude()
 
     def _conclude(self) -> list[Order]:
         """Finish or restart the run, once all workers have returned, were stopped, or have failed."""
-        gang = self._gang
+        group = self._group
         self._deadlines.clear()
         first = self._first_failure()
         if first is None:
-            asked = gang.stopped or gang.killed
+            asked = group.stopped or group.killed
             return self._finish(RunOutcome.STOPPED if asked else RunOutcome.FINISHED)
         self.failures += 1
         if self.presses or (self._max_failures >= 0 and self.failures > self._max_failures):
             return self._finish(RunOutcome.FAILED, first)
         self.phase = Phase.PLACING
         self.number += 1
-        self._gang = _Gang()
-        self._early_was_said = self._silent_was_said = self._still_was_said = False
-        return [TakeDown(), Say("restarting", (first,)), StartGang(self.number)]
+        self._group = _Group()
+        self._early_was_reported = self._silent_was_reported = self._still_was_reported = False
+        return [TakeDown(), Notify("restarting", (first,)), StartGroup(self.number)]
 
     def _first_failure(self) -> int | None:
         """The rank that failed first; a process that died by itself comes before ranks that lost it."""
-        gang = self._gang
-        died = {rank: at for rank, at in gang.died.items() if rank not in gang.killed}
-        found = died or gang.failed
+        group = self._group
+        died = {rank: at for rank, at in group.died.items() if rank not in group.killed}
+        found = died or group.failed
         return min(found, key=lambda rank: (found[rank], rank), default=None)
 
     def _finish(self, outcome: RunOutcome, first_rank: int = -1) -> list[Order]:

@@ -1,4 +1,4 @@
-"""DataParallelTrainer: runs one function in all workers of a gang."""
+"""DataParallelTrainer: runs one function in all workers of a group."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TrainerKeywords(TypedDict, total=False):
 
 
 class DataParallelTrainer:
-    """Run a function in all workers of a gang.
+    """Run a function in all workers of a group.
 
     train_loop_per_worker  a function with no argument or one, the config; it runs in its worker's main thread and calls
                            train.report(), train.get_context() and so on
@@ -105,8 +105,8 @@ class DataParallelTrainer:
         Each Ctrl-C or press of the Stop button goes one step further: the first stops all ranks after the same report
         and returns a Result, the second interrupts the function, the third ends the processes.
 
-        Raises WorkerGroupError if workers failed more often than `max_failures` allows, and ControllerError if the gang
-        can never be placed or the folder cannot be written; once the run has begun, both have `.result`.
+        Raises WorkerGroupError if workers failed more often than `max_failures` allows, and ControllerError if the
+        worker group can never be placed or the folder cannot be written; once the run has begun, both have `.result`.
 
         In a trial of nbaccel.tune, the reports of rank 0 go on to the trial by themselves, with their checkpoints. The
         run begins with the trial's checkpoint, and what ends the trial ends the run and raises here.
@@ -119,7 +119,7 @@ class DataParallelTrainer:
     def start(self) -> Run:
         """Start the run and return immediately (not in Ray); `run.result()` waits for it, `run.stop()` ends it.
 
-        Raises ControllerError if the gang can never be placed or the folder cannot be written.
+        Raises ControllerError if the worker group can never be placed or the folder cannot be written.
         """
         if self.scaling_config.num_workers == 0:
             raise ValueError("start() needs workers: with num_workers=0 the function runs in this process, in fit().")
@@ -178,7 +178,7 @@ class DataParallelTrainer:
         api.ensure_started()
         if nbaccel.snapshot().runtime.engine == "debug":
             raise ValueError(
-                "engine='debug' has one process and cannot run a gang. Debug a training function with "
+                "engine='debug' has one process and cannot run a worker group. Debug a training function with "
                 "ScalingConfig(num_workers=0), on any engine: it runs in this process, where breakpoints work."
             )
 

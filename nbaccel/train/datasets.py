@@ -2,7 +2,7 @@
 
 ```
   TorchTrainer(datasets={"train": x})  ──►  get_dataset_shard("train")
-    x has a length   the rows are cut into equal, contiguous parts; a remainder smaller than the gang is left out
+    x has a length   the rows are cut into equal, contiguous parts; a remainder smaller than the group is left out
     x has none       each rank takes every n-th item, n being the number of ranks
     x is a function  each worker calls it, and the value is divided as above
 ```

@@ -3,7 +3,7 @@
 RayTrainError (RayError)
 ├── TrainingFailedError (also RuntimeError)      `fit()` did not finish; `.result` has the results so far
 │   ├── WorkerGroupError                         workers failed: `.worker_failures`, by rank
-│   └── ControllerError                          another cause: the gang cannot be placed, or the storage failed
+│   └── ControllerError                          another cause: the worker group cannot be placed, or the storage failed
 └── SessionMisuseError (also RuntimeError)       a worker's function called outside of a run
 """
 

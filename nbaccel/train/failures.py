@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import nbaccel
 from nbaccel import exceptions
 from nbaccel.train import storage
-from nbaccel.train.controller import Say
+from nbaccel.train.controller import Notify
 from nbaccel.train.errors import ControllerError, TrainingFailedError, WorkerGroupError
 from nbaccel.train.loops import is_of_users_code
 from nbaccel.train.ranks import Seat
@@ -20,9 +20,9 @@ from nbaccel.views.stack_text import FRAME
 
 if TYPE_CHECKING:
     from nbaccel.train.configs import RunConfig
-    from nbaccel.train.gang import Gang
     from nbaccel.train.records import Records
     from nbaccel.train.worker import LastWords
+    from nbaccel.train.worker_group import WorkerGroup
 
 
 _LONGEST_MESSAGE = 1_000  # characters of the user's exception
@@ -141,7 +141,7 @@ def restarting(name: str, rank: int, errors: Mapping[int, BaseException], record
     return f"{name}: {short(rank, errors)}; it starts again from {latest} ({count})."
 
 
-def about_ranks(name: str, order: Say, standing: Sequence[str]) -> str:
+def about_ranks(name: str, order: Notify, standing: Sequence[str]) -> str:
     """A sentence about ranks that keep, or may keep, the others waiting."""
     who = [
         f"rank {rank} {words}" if words else f"rank {rank} does not say where it is"
@@ -172,10 +172,10 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 
 def never_placed(sentence: str) -> str:
-    """The engine's sentence on a placement group, as one on the gang: the run ends and does not wait."""
+    """The engine's sentence on a placement group, as one on the worker group: the run ends and does not wait."""
     reason = sentence.partition(" cannot be placed here: ")[2] or sentence
     reason = reason.removesuffix(" It waits in case a node joins.")
-    return f"The gang can never be placed: {reason} Ask for what there is, or start the cluster with more."
+    return f"The worker group can never be placed: {reason} Ask for what there is, or start the cluster with more."
 
 
 def mailbox_ended(error: BaseException, latest: str) -> ControllerError:
@@ -213,17 +213,17 @@ def of_the_run(name: str, folder: str, error: BaseException) -> TrainingFailedEr
     return wrapped
 
 
-def memory_of(seat: Seat, gang: Sequence[Seat], peak_bytes: int | None, devices: Sequence[DeviceRow]) -> str:
+def memory_of(seat: Seat, worker_group: Sequence[Seat], peak_bytes: int | None, devices: Sequence[DeviceRow]) -> str:
     """The memory of the rank's devices, what the rank itself had at most, and who else is on them; "" without a device.
 
-    gang     the seats of all ranks, of which some may share a device
+    worker group     the seats of all ranks, of which some may share a device
     devices  of a snapshot; what nobody has measured is left out
     """
     mine = [row for row in devices if _has_device(seat, row)]
     if not mine:
         return ""
     peak = f" Rank {seat.rank} had at most {wording.size(peak_bytes)}." if peak_bytes is not None else ""
-    return " ".join(_memory_in_use(row) + peak * (row is mine[0]) + _others_on(row, seat, gang) for row in mine)
+    return " ".join(_memory_in_use(row) + peak * (row is mine[0]) + _others_on(row, seat, worker_group) for row in mine)
 
 
 def _has_device(seat: Seat, row: DeviceRow) -> bool:
@@ -239,9 +239,9 @@ def _memory_in_use(row: DeviceRow) -> str:
     return f"{row.resource} {row.id} has {wording.size(total)}{in_use}."
 
 
-def _others_on(row: DeviceRow, seat: Seat, gang: Sequence[Seat]) -> str:
+def _others_on(row: DeviceRow, seat: Seat, worker_group: Sequence[Seat]) -> str:
     names = {each.pid: each.name for each in row.holders if each.pid is not None}
-    names |= {other.facts.pid: f"rank {other.rank}" for other in gang if _has_device(other, row)}
+    names |= {other.facts.pid: f"rank {other.rank}" for other in worker_group if _has_device(other, row)}
     measured = dict(row.metrics.processes) if row.metrics is not None else {}
     others = [pid for pid in names | measured if pid != seat.facts.pid]
     if not others:
@@ -278,7 +278,7 @@ def _why(node: NodeRow) -> str:
     return f": {why}" if why not in ("", "it was lost") else ""
 
 
-def when_decided(gang: Gang, rank: int, told: Callable[[], None], still: Callable[[], bool]) -> None:
+def when_decided(worker_group: WorkerGroup, rank: int, received: Callable[[], None], still: Callable[[], bool]) -> None:
     """Call `told` once the cluster knows why a worker cannot be reached, in a thread of its own.
 
     still  whether anybody waits for it
@@ -286,22 +286,22 @@ def when_decided(gang: Gang, rank: int, told: Callable[[], None], still: Callabl
 
     def wait() -> None:
         began = time.monotonic()
-        while still() and not _is_decided(gang, rank, time.monotonic() - began):
+        while still() and not _is_decided(worker_group, rank, time.monotonic() - began):
             time.sleep(_LOOK_EVERY_S)
-        told()
+        received()
 
     threading.Thread(target=wait, name="nbaccel-train-node", daemon=True).start()
 
 
-def _is_decided(gang: Gang, rank: int, waited_s: float) -> bool:
-    was_ended = rank in gang.ended
+def _is_decided(worker_group: WorkerGroup, rank: int, waited_s: float) -> bool:
+    was_ended = rank in worker_group.ended
     if waited_s > (_AFTER_KILL_S if was_ended else _PATIENCE_S):
         return True
     try:
         seen = nbaccel.snapshot()
     except exceptions.RayError:
         return True  # the cluster has ended
-    return is_known(seen, gang.seats[rank].facts.node_id, "" if was_ended else gang.actor_id(rank))
+    return is_known(seen, worker_group.seats[rank].facts.node_id, "" if was_ended else worker_group.actor_id(rank))
 
 
 def is_known(seen: Snapshot, node_id: str, actor_id: str) -> bool:

@@ -41,8 +41,8 @@ class TrialHost(ABC):
     def latest_checkpoint(self) -> Checkpoint | None: ...
 
     @abstractmethod
-    def gang_begins(self, group: PlacementGroup) -> None:
-        """Learn what the run's gang holds: if the trial's process is killed, nobody else gives it back."""
+    def worker_group_begins(self, group: PlacementGroup) -> None:
+        """Learn what the run's worker group holds: if the trial's process is killed, nobody else gives it back."""
 
     @abstractmethod
     def fit_begins(self) -> Any:
@@ -80,11 +80,11 @@ class Forwarding:
         self._bringing: set[int] = set()
         self._loose: Checkpoint | None = None  # of a report that has gone on without it: other ranks brought it
 
-    def gang_begins(self, group: PlacementGroup) -> None:
-        """Forget what the former gang did not finish: it is reported again."""
+    def worker_group_begins(self, group: PlacementGroup) -> None:
+        """Forget what the former worker group did not finish: it is reported again."""
         self._waiting.clear()
         self._bringing.clear()
-        self.host.gang_begins(group)
+        self.host.worker_group_begins(group)
 
     def reported(self, number: int, metrics: Metrics, *, has_files: bool) -> None:
         """Take a report of rank 0. One that was handed on before a restart is not handed on again."""

@@ -1,4 +1,4 @@
-"""JaxTrainer: one JAX program over all workers of a gang. Names of `ray.train.v2.jax` 2.60."""
+"""JaxTrainer: one JAX program over all workers of a group. Names of `ray.train.v2.jax` 2.60."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class JaxConfig(BackendConfig):
 
 
 class JaxTrainer(DataParallelTrainer):
-    """Run a JAX function in all workers of a gang, with `jax.distributed` connected when it begins.
+    """Run a JAX function in all workers of a group, with `jax.distributed` connected when it begins.
 
     The options are those of DataParallelTrainer, and `jax_config`; by default the platform follows from the
     scaling_config. Each worker sees only its own devices. TPUs over several hosts are not here: use ray.train.

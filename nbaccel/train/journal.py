@@ -2,7 +2,7 @@
 
 ```
   {"v": 1, "run": "mnist", "keeps": {…}, "config": {…}} a run begins, with its CheckpointConfig and train_loop_config
-  {"gang": 0, "after": "", "ranks": [{"node": …}, …]}   its gang stands, after a checkpoint when it went on
+  {"gang": 0, "after": "", "ranks": [{"node": …}, …]}   its worker group stands, after a checkpoint when it went on
   {"report": 7, "rank": 0, "metrics": {…}}
   {"checkpoint": "checkpoint_000007", "report": 7, "metrics": {…}}    a folder beside the journal
   {"deleted": "checkpoint_000004"}
@@ -114,7 +114,7 @@ class Past:
 
     @property
     def next_report(self) -> int:
-        """The number of the first report of a gang that continues from here."""
+        """The number of the first report of a worker group that continues from here."""
         return self.kept[-1].report + 1 if self.kept else 0
 
     def keep(self, kept: Kept) -> None:
@@ -194,8 +194,8 @@ class Journal:
         line = {"v": VERSION, "run": name, "keeps": {each: getattr(keeps, each) for each in names}}
         self._write({**line, "config": shown(config or {}), "started": time.time()}, safe=True)
 
-    def gang(self, number: int, first: int, after: str, ranks: list[dict[str, Any]]) -> None:
-        """Write that a gang stands; its first report has the number `first`."""
+    def worker_group(self, number: int, first: int, after: str, ranks: list[dict[str, Any]]) -> None:
+        """Write that a worker group stands; its first report has the number `first`."""
         self._write({"gang": number, "first": first, "after": after, "ranks": ranks, "time": time.time()})
 
     def report(self, number: int, rank: int, metrics: Mapping[str, Any]) -> None:

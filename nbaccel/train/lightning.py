@@ -1,4 +1,4 @@
-"""PyTorch Lightning in a gang, with the names of `ray.train.lightning` 2.60.
+"""PyTorch Lightning in a worker group, with the names of `ray.train.lightning` 2.60.
 
 These classes take ranks and devices from the run, and the callback reports each epoch. A plain
 `Trainer(strategy="ddp", devices=n)` finds its place as well, since a worker has torchrun's variables.

@@ -1,4 +1,4 @@
-"""The meeting point of a gang and its driver: one service actor for each run.
+"""The meeting point of a worker group and its driver: one service actor for each run.
 
 ```
   rank ── put(report 7) ──► mailbox ── take() ──► driver
@@ -31,34 +31,34 @@ Message = tuple[int, str, int, Any]  # rank, kind, number, contents
 
 
 class Mailbox:
-    """An asyncio actor. Calls that name a gang which has ended are answered and dropped."""
+    """An asyncio actor. Calls that name a worker group which has ended are answered and dropped."""
 
     def __init__(self) -> None:
-        self._gang = -1
+        self._worker_group = -1
         self._size = 0
         self._latest = -1
         self._stop_after: int | None = None
         self._messages: list[Message] = []
-        self._taken = 0  # messages of this gang that the driver has got
+        self._taken = 0  # messages of this worker group that the driver has got
         self._news = asyncio.Event()
         self._meetings: dict[str, _Meeting] = {}
         self._committed: float = -1  # the last report whose checkpoint is; infinite: nobody waits any more
         self._commits = asyncio.Condition()
 
-    async def begin(self, gang: int, size: int, first: int) -> None:
-        """A gang of so many ranks starts; its first report has the number `first`."""
-        self._gang, self._size, self._latest, self._stop_after = gang, size, first - 1, None
+    async def begin(self, worker_group: int, size: int, first: int) -> None:
+        """A worker group of so many ranks starts; its first report has the number `first`."""
+        self._worker_group, self._size, self._latest, self._stop_after = worker_group, size, first - 1, None
         self._taken = 0
         self._messages.clear()
-        self._news.set()  # a question for news of the earlier gang gets none
+        self._news.set()  # a question for news of the earlier worker group gets none
         for meeting in self._meetings.values():
             meeting.dissolve()
         self._meetings.clear()
         await self._committed_up_to(first - 1)
 
-    async def put(self, gang: int, rank: int, kind: str, number: int, contents: Any) -> int | None:
+    async def put(self, worker_group: int, rank: int, kind: str, number: int, contents: Any) -> int | None:
         """Leave a message for the driver; returns the number of the report after which to stop, or None."""
-        if gang != self._gang:
+        if worker_group != self._worker_group:
             return None
         if kind == "report":
             self._latest = max(self._latest, number)
@@ -66,31 +66,31 @@ class Mailbox:
         self._news.set()
         return self._stop_after
 
-    async def take(self, gang: int, max_wait_s: float) -> Batch:
+    async def take(self, worker_group: int, max_wait_s: float) -> Batch:
         """The messages since the last call, with the number of the first; waits up to a timeout for one."""
         if not self._messages and max_wait_s:
             self._news.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), max_wait_s)
-        if gang != self._gang:
+        if worker_group != self._worker_group:
             return 0, []
         messages, self._messages = self._messages, []
         first, self._taken = self._taken, self._taken + len(messages)
         return first, messages
 
-    async def stop(self, gang: int) -> None:
+    async def stop(self, worker_group: int) -> None:
         """Have all ranks stop after the same report, as soon as possible."""
-        if gang == self._gang and self._stop_after is None:
+        if worker_group == self._worker_group and self._stop_after is None:
             self._stop_after = self._latest + 2
             await self._committed_up_to(math.inf)  # there are only a few more
 
-    async def stop_after(self, gang: int) -> int | None:
+    async def stop_after(self, worker_group: int) -> int | None:
         """The number of the report after which to stop; None while nobody has asked to stop."""
-        return self._stop_after if gang == self._gang else None
+        return self._stop_after if worker_group == self._worker_group else None
 
-    async def committed(self, gang: int, report: float) -> None:
+    async def committed(self, worker_group: int, report: float) -> None:
         """The checkpoint of this report is committed; with an infinite number, no rank waits for a commit any more."""
-        if gang == self._gang and report > self._committed:
+        if worker_group == self._worker_group and report > self._committed:
             await self._committed_up_to(report)
 
     async def _committed_up_to(self, report: float) -> None:
@@ -98,14 +98,14 @@ class Mailbox:
             self._committed = report
             self._commits.notify_all()
 
-    async def when_committed(self, gang: int, report: int) -> None:
+    async def when_committed(self, worker_group: int, report: int) -> None:
         """Wait until the checkpoint of this report is committed, or nobody is to wait for it."""
         async with self._commits:
-            await self._commits.wait_for(lambda: gang != self._gang or report <= self._committed)
+            await self._commits.wait_for(lambda: worker_group != self._worker_group or report <= self._committed)
 
-    async def meet(self, gang: int, name: str, rank: int, value: Any) -> Any:
+    async def meet(self, worker_group: int, name: str, rank: int, value: Any) -> Any:
         """Wait until all ranks have called this with the same name; returns rank 0's value."""
-        if gang != self._gang:
+        if worker_group != self._worker_group:
             return None
         meeting = self._meetings.setdefault(name, _Meeting())
         answer = await meeting.join(rank, value, self._size)
@@ -227,17 +227,17 @@ class Inbox:
         except queue.Empty:
             return None
 
-    def when(self, ref: Any, told: Callable[[Future[Any]], None], still: Callable[[], bool]) -> None:
+    def when(self, ref: Any, received: Callable[[Future[Any]], None], still: Callable[[], bool]) -> None:
         """Call `told` once the ref is ready, if `still` is true then."""
 
         number = next(self._numbers)
-        self._waiting[number] = (told, still)
+        self._waiting[number] = (received, still)
         ref.future().add_done_callback(lambda future: self.put(lambda: self._ready(number, future)))
 
     def _ready(self, number: int, future: Future[Any]) -> None:
-        told, still = self._waiting.pop(number, (None, None))
-        if told is not None and still is not None and still():
-            told(future)
+        received, still = self._waiting.pop(number, (None, None))
+        if received is not None and still is not None and still():
+            received(future)
 
     def close(self) -> None:
         """Drop all events, those to come as well.

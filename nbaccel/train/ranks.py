@@ -37,12 +37,12 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """A worker's place in its gang.
+    """A worker's place in its worker group.
 
     worker        its number in the order in which workers were made
     variables     what its environment has to say, so that it sees the devices of all workers of its node
     device_index  where its own devices are among those that it sees, by resource: {"GPU": [2, 3]}
-    shared        somewhere in the gang, two workers hold parts of one device
+    shared        somewhere in the worker group, two workers hold parts of one device
     """
 
     worker: int

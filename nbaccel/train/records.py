@@ -31,7 +31,7 @@ class Records:
         self._reported: dict[int, dict[int, Metrics]] = {}  # of reports that not all ranks have sent: by rank
         self._committed: dict[int, Checkpoint] = {}
         self._names: dict[int, str] = {}  # of checkpoints, where ranks have given one
-        self._differing_was_said = False
+        self._differing_was_reported = False
         self._copy_failed = False
         self.first_report = self.past.next_report
 
@@ -46,24 +46,24 @@ class Records:
     def latest_name(self) -> str:
         return self.past.kept[-1].folder if self.past.kept else ""
 
-    # ---- a gang
+    # ---- a worker group
 
-    def gang_begins(self, size: int) -> None:
-        """Note a new gang, which starts after the latest checkpoint: later reports are made again."""
+    def worker_group_begins(self, size: int) -> None:
+        """Note a new worker group, which starts after the latest checkpoint: later reports are made again."""
         self._size = size
         self.first_report = self.past.next_report
         self._reported.clear()
         self._committed.clear()
         self._names.clear()
 
-    def gang_stands(self, number: int, seats: Sequence[Seat]) -> None:
+    def worker_group_stands(self, number: int, seats: Sequence[Seat]) -> None:
         first = self.first_report
         self.past.reports = [each for each in self.past.reports if each["report"] < first]
         ranks = [
             {"node": seat.facts.address, "pid": seat.facts.pid, "devices": dict(seat.facts.device_ids)}
             for seat in seats
         ]
-        self._open.journal.gang(number, first, self.latest_name(), ranks)
+        self._open.journal.worker_group(number, first, self.latest_name(), ranks)
 
     # ---- reports
 
@@ -80,7 +80,7 @@ class Records:
         by_rank = self._reported.get(number, {})
         metrics = by_rank[min(by_rank)] if by_rank else {}
         folder, differing = storage.commit(self.folder, number, self._names.pop(number, ""))
-        self._say_what_differs(differing, folder)
+        self._notify_what_differs(differing, folder)
         kept = Kept(folder, number, metrics)
         self._open.journal.checkpoint(kept)
         self.past.keep(kept)
@@ -91,9 +91,9 @@ class Records:
             self.past.kept.remove(each)
         self._copy()
 
-    def _say_what_differs(self, files: Sequence[str], folder: str) -> None:
-        if files and not self._differing_was_said:
-            self._differing_was_said = True
+    def _notify_what_differs(self, files: Sequence[str], folder: str) -> None:
+        if files and not self._differing_was_reported:
+            self._differing_was_reported = True
             notify(
                 "train",
                 f"{self._open.name}: ranks brought different files of one name to {folder}: {', '.join(files[:3])}"

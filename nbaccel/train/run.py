@@ -1,7 +1,7 @@
 """A run under way: the thread that carries out the controller's orders, and the handle that users hold.
 
 ```
-  mailbox, refs of the workers, stop(), a clock ──events──► Controller ──orders──► gang, journal, folder, callbacks
+  mailbox, refs of the workers, stop(), a clock ──events──► Controller ──orders──► workers, journal, folder, callbacks
                                                     └────── one thread for each run ─────┘
 ```
 The thread begins with the run and ends with it, not with the cell that started it.
@@ -32,7 +32,6 @@ from nbaccel.train.configs import TrainRunContext
 from nbaccel.train.controller import Failed, Reported, Returned, Stopped, StopPressed
 from nbaccel.train.errors import ControllerError, StopTraining, TrainingFailedError, is_out_of_memory
 from nbaccel.train.forwarding import Forwarding, TrialHost
-from nbaccel.train.gang import Gang, Gathering, never_fits, new_mailbox
 from nbaccel.train.journal import Kept
 from nbaccel.train.loops import call
 from nbaccel.train.mailbox import Inbox, MailReader
@@ -43,6 +42,7 @@ from nbaccel.train.run_facts import Live, RunFacts, epochs_of
 from nbaccel.train.session import Metrics, unpacked
 from nbaccel.train.storage import OpenRun
 from nbaccel.train.worker import LastWords, Payload
+from nbaccel.train.worker_group import Gathering, WorkerGroup, never_fits, new_mailbox
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from nbaccel.util.state import row_queries
 from nbaccel.views import run_snapshot, sinks
@@ -51,7 +51,7 @@ from nbaccel.views.snapshot import DeviceRow, NodeRow
 from nbaccel.views.stack_text import FRAME, is_ours, is_users
 from nbaccel.waits import interruptible
 
-_told: set[str] = set()  # sentences of ranks, in this process: they hold for the next run as well
+_notified: set[str] = set()  # sentences of ranks, in this process: they hold for the next run as well
 _LAST_ANSWER_S = 5.0  # a mailbox that does not answer for so long is killed
 
 
@@ -86,7 +86,7 @@ class Run:
         self._ended = threading.Event()
         self._result: Result | None = None
         self._error: BaseException | None = None
-        self._gang: Gang | None = None
+        self._worker_group: WorkerGroup | None = None
         self._seats_before: list[Seat] = []
         self._mailbox: Any = None
         self._payload_ref: Any = None
@@ -95,7 +95,7 @@ class Run:
         self._last_words: dict[int, LastWords] = {}
         self._errors: dict[int, BaseException] = {}
         self._notes: dict[int, str] = {}  # by rank: who else used its device when it ran out of memory
-        self._said: set[str] = set()
+        self._notified_kinds: set[str] = set()
         self._return_value: Any = None
         self._no_place: BaseException | None = None
         self._thread = threading.Thread(target=self._main, name=f"nbaccel-train-{self.name}", daemon=True)
@@ -106,17 +106,17 @@ class Run:
         """Ask the run to end, one step of the ladder for each call: after the same report in all ranks, then with
         KeyboardInterrupt in their functions, then at once.
         """
-        self._inbox.put(lambda: self._tell(ct.StopPressed()))
+        self._inbox.put(lambda: self._handle(ct.StopPressed()))
 
     def interrupt_once(self, asked: Any) -> None:
         """Interrupt the ranks once a ref is ready and True."""
 
-        def told(future: Future[Any]) -> None:
+        def received(future: Future[Any]) -> None:
             if future.exception() is None and future.result():
                 for _ in range(self._controller.presses, 2):  # the ladder's first step waits for a report
-                    self._tell(ct.StopPressed())
+                    self._handle(ct.StopPressed())
 
-        self._inbox.when(asked, told, lambda: True)
+        self._inbox.when(asked, received, lambda: True)
 
     def _was_asked(self, what: str) -> None:
         """Handle a request from a view; called in a thread of the engine."""
@@ -124,7 +124,7 @@ class Run:
 
     def _stop_as_asked(self, what: str) -> None:
         if run_snapshot.asks_to_stop(what, self._live.facts.stops):
-            self._tell(ct.StopPressed())
+            self._handle(ct.StopPressed())
 
     @property
     def running(self) -> bool:
@@ -167,7 +167,7 @@ class Run:
     # ---- the thread
 
     def begin(self) -> None:
-        """Start the run. Raises ControllerError when its gang can never be placed."""
+        """Start the run. Raises ControllerError when its worker group can never be placed."""
         self._refuse_what_never_fits()
         self._live.show()
         self._thread.start()
@@ -200,9 +200,9 @@ class Run:
             self._live.changed()
         elif self._wake_at is not None and time.monotonic() >= self._wake_at:
             self._wake_at = None
-            self._tell(ct.RunTimePassed())
+            self._handle(ct.RunTimePassed())
 
-    def _tell(self, event: ct.Event) -> None:
+    def _handle(self, event: ct.Event) -> None:
         self._live.facts.happened(event)
         self._carry_out(self._controller.handle(event, time.monotonic()))
 
@@ -212,15 +212,15 @@ class Run:
 
     def _act(self, order: ct.Order) -> None:
         match order:
-            case ct.StartGang(number):
-                self._start_gang(number)
+            case ct.StartGroup(number):
+                self._start_worker_group(number)
             case ct.Commit(report):
                 self._commit(report)
             case ct.DiscardPart(report):
                 storage.discard_part(self.path, report)
             case ct.LetRunAhead():
                 self._mailbox.committed.remote(self._controller.number, math.inf)
-            case ct.AskToStop():
+            case ct.RequestStop():
                 self._mailbox.stop.remote(self._controller.number)
                 if self._forwarding is None:
                     words = f"{self.name} stops after its next report. Stop again interrupts the function."
@@ -230,8 +230,8 @@ class Run:
             case ct.Kill(ranks):
                 for rank in ranks:
                     self._kill(rank)
-            case ct.Say():
-                self._say(order)
+            case ct.Notify():
+                self._notify_about(order)
             case ct.TakeDown():
                 self._take_down()
             case ct.Finish():
@@ -251,12 +251,12 @@ class Run:
         if self._forwarding is not None and self._forwarding.ends is not None and not self._controller.presses:
             self.stop()
 
-    # ---- a gang
+    # ---- a worker group
 
-    def _start_gang(self, number: int) -> None:
+    def _start_worker_group(self, number: int) -> None:
         storage.clear_parts(self.path)
         self._last_words, self._errors, self._notes = {}, {}, {}
-        self._gang = Gathering(
+        self._worker_group = Gathering(
             self._inbox,
             self._mailbox,
             self._scaling,
@@ -266,62 +266,68 @@ class Run:
             self.name,
             self._seats_before,
         ).begin(number, self._controller, self)
-        self._gang_begins()
+        self._worker_group_begins()
 
-    def _gang_begins(self) -> None:
-        assert self._gang is not None
+    def _worker_group_begins(self) -> None:
+        assert self._worker_group is not None
         if self._forwarding is not None:
-            self._forwarding.gang_begins(self._gang.group)
-        self._live.facts.gang_begins(self._gang.size)
+            self._forwarding.worker_group_begins(self._worker_group.group)
+        self._live.facts.worker_group_begins(self._worker_group.size)
 
-    def gang_shrinks(self, gang: Gang) -> None:
-        """Go on with a smaller gang in place of one that waited."""
-        self._gang = gang
-        self._gang_begins()
+    def worker_group_shrinks(self, worker_group: WorkerGroup) -> None:
+        """Go on with a smaller worker group in place of one that waited."""
+        self._worker_group = worker_group
+        self._worker_group_begins()
 
-    def gang_ready(self, gang: Gang) -> None:
+    def worker_group_ready(self, worker_group: WorkerGroup) -> None:
         """Begin the function: all ranks have their seats."""
-        self._records.gang_stands(self._controller.number, gang.seats)
-        self._live.facts.gang_stands(gang.seats, self._records.first_report)
-        self._tell(ct.GangReady(gang.size))
+        self._records.worker_group_stands(self._controller.number, worker_group.seats)
+        self._live.facts.worker_group_stands(worker_group.seats, self._records.first_report)
+        self._handle(ct.GroupReady(worker_group.size))
         number, mailbox = self._controller.number, self._mailbox
         take = partial(mailbox.take.remote, number)
-        self._mail = MailReader(self._inbox, take, self._read, self._mailbox_failed, lambda: self._gang is gang)
-        for rank, ref in enumerate(gang.run(self._payload_ref)):
-            self._inbox.when(ref, partial(self._function_ended, self._mail, rank), lambda: self._gang is gang)
+        self._mail = MailReader(
+            self._inbox, take, self._read, self._mailbox_failed, lambda: self._worker_group is worker_group
+        )
+        for rank, ref in enumerate(worker_group.run(self._payload_ref)):
+            self._inbox.when(
+                ref, partial(self._function_ended, self._mail, rank), lambda: self._worker_group is worker_group
+            )
         self._mail.follow()
 
-    def gang_waits(self, sentence: str) -> None:
-        """Tell the user that there is no place for the gang at present."""
+    def worker_group_waits(self, sentence: str) -> None:
+        """Tell the user that there is no place for the worker group at present."""
         self._live.facts.waits(sentence)
         notify("train", f"{self.name} waits for its workers: {sentence}")
 
     def folder_is_not_shared(self, sentence: str) -> None:
         """Tell the user once that checkpoints travel."""
-        self._say_once(sentence)
+        self._notify_once(sentence)
 
     def no_place(self, error: BaseException) -> None:
-        """Tell the controller that the run can have no gang; `error` says why."""
+        """Tell the controller that the run can have no worker group; `error` says why."""
         self._no_place = error
-        self._tell(ct.NoPlace())
+        self._handle(ct.NoPlace())
 
     def worker_failed(self, rank: int, error: BaseException) -> None:
         """Tell the controller of a worker's exception or death, or of what became of one that is out of reach."""
-        gang = self._gang
-        if not isinstance(error, exceptions.ActorUnavailableError) or gang is None or not gang.seats:
+        worker_group = self._worker_group
+        if not isinstance(error, exceptions.ActorUnavailableError) or worker_group is None or not worker_group.seats:
             self._worker_failed(rank, error)
             return
-        self._say_once(f"rank {rank} cannot be reached. The run goes on or ends when the cluster knows why.")
+        self._notify_once(f"rank {rank} cannot be reached. The run goes on or ends when the cluster knows why.")
         failures.when_decided(
-            gang,
+            worker_group,
             rank,
-            lambda: self._inbox.put(lambda: self._worker_failed(rank, error) if gang is self._gang else None),
-            lambda: gang is self._gang and self._controller.presses < 3,
+            lambda: self._inbox.put(
+                lambda: self._worker_failed(rank, error) if worker_group is self._worker_group else None
+            ),
+            lambda: worker_group is self._worker_group and self._controller.presses < 3,
         )
 
     def _worker_failed(self, rank: int, error: BaseException) -> None:
         words = self._last_words.get(rank)
-        seats = self._gang.seats if self._gang is not None else []
+        seats = self._worker_group.seats if self._worker_group is not None else []
         has_died = isinstance(error, (exceptions.RayActorError, exceptions.WorkerCrashedError))
         if has_died and seats:
             error = failures.instead_of(error, seats[rank], row_queries.every(NodeRow))
@@ -330,7 +336,7 @@ class Run:
             devices = row_queries.every(DeviceRow)
             self._notes[rank] = failures.memory_of(seats[rank], seats, words.peak_bytes, devices)
         at = words.at if words is not None else time.time()
-        self._tell(ct.Died(rank, at) if has_died else ct.Failed(rank, at))
+        self._handle(ct.Died(rank, at) if has_died else ct.Failed(rank, at))
 
     # ---- news
 
@@ -350,14 +356,14 @@ class Run:
                 if rank == 0 and self._forwarding is not None:
                     self._forwarding.reported(number, metrics, has_files=has_files)
                     self._look_at_the_trial()
-                self._tell(ct.Reported(rank, number, has_files))
+                self._handle(ct.Reported(rank, number, has_files))
                 self._records.call_after_report(number)
             elif kind == "failed":
                 self._last_words[rank] = contents
             elif kind == "backend":
                 self._live.facts.backend = contents
-            elif kind == "notify" and contents not in _told:
-                _told.add(contents)
+            elif kind == "notify" and contents not in _notified:
+                _notified.add(contents)
                 notify("train", f"{self.name}: {contents}")
 
     def _arrived(self, files: Any, number: int, rank: int) -> bool:
@@ -372,9 +378,9 @@ class Run:
         storage.arrive(found, self.path, number, rank)
         return True
 
-    def _say_once(self, sentence: str) -> None:
-        if sentence not in self._said:
-            self._said.add(sentence)
+    def _notify_once(self, sentence: str) -> None:
+        if sentence not in self._notified_kinds:
+            self._notified_kinds.add(sentence)
             notify("train", f"{self.name}: {sentence}")
 
     def _function_ended(self, mail: MailReader, rank: int, future: Future[Any]) -> None:
@@ -389,25 +395,25 @@ class Run:
         how, value = future.result()
         if rank == 0:
             self._return_value = value
-        self._tell(ct.Returned(rank) if how == "returned" else ct.Stopped(rank))
+        self._handle(ct.Returned(rank) if how == "returned" else ct.Stopped(rank))
 
     # ---- orders
 
     def _interrupt(self, ranks: tuple[int, ...]) -> None:
-        if self._gang is not None and self._gang.seats:
-            chosen = [self._gang.seats[rank] for rank in ranks]
+        if self._worker_group is not None and self._worker_group.seats:
+            chosen = [self._worker_group.seats[rank] for rank in ranks]
             threading.Thread(
                 target=interrupt_ranks, args=(chosen,), name="nbaccel-train-interrupt", daemon=True
             ).start()
 
     def _kill(self, rank: int) -> None:
-        if self._gang is not None:
+        if self._worker_group is not None:
             try:
-                self._gang.kill(rank)
+                self._worker_group.kill(rank)
             except exceptions.RayError:
                 pass  # it is gone
 
-    def _say(self, order: ct.Say) -> None:
+    def _notify_about(self, order: ct.Notify) -> None:
         if order.what == "restarting":
             notify("train", failures.restarting(self.name, order.ranks[0], self._errors, self._records, self._config))
             self._live.facts.failures += 1
@@ -419,24 +425,24 @@ class Run:
         if order.what == "interrupted":
             notify("train", f"{self.name} interrupts the function. Stop again ends its processes.")
             return
-        gang = self._gang
-        assert gang is not None
+        worker_group = self._worker_group
+        assert worker_group is not None
 
         def look() -> None:
-            chosen = [gang.seats[rank] for rank in order.ranks]
+            chosen = [worker_group.seats[rank] for rank in order.ranks]
             standing = [place_of(stack) for stack in stacks_of(chosen)]
-            if order.what == "unheard" and ("unheard" in self._said or not any(map(is_waiting, standing))):
+            if order.what == "unheard" and ("unheard" in self._notified_kinds or not any(map(is_waiting, standing))):
                 return  # it may never report
-            self._said.add(order.what)
+            self._notified_kinds.add(order.what)
             notify("train", failures.about_ranks(self.name, order, standing))
 
         threading.Thread(target=look, name="nbaccel-train-look", daemon=True).start()
 
     def _take_down(self) -> None:
-        if self._gang is not None:
-            self._gang.take_down()
-            self._seats_before = self._gang.seats
-            self._gang = None
+        if self._worker_group is not None:
+            self._worker_group.take_down()
+            self._seats_before = self._worker_group.seats
+            self._worker_group = None
             storage.clear_parts(self.path)
 
     def _finish(self, outcome: ct.RunOutcome, first: int) -> None:
@@ -661,9 +667,9 @@ def run_here(open_run: OpenRun, payload: Payload, context: TrainRunContext, tria
     )
     session_ = LocalSession(open_run, records, live, trial)
     facts.goes_on_from(records.past.reports)
-    records.gang_begins(1)
-    records.gang_stands(0, [session_.seat])
-    facts.gang_stands([session_.seat], records.first_report)
+    records.worker_group_begins(1)
+    records.worker_group_stands(0, [session_.seat])
+    facts.worker_group_stands([session_.seat], records.first_report)
     live.show()
     outer = session.entered()  # of a trial that calls fit()
     session.enter(session_, payload.datasets)

@@ -66,12 +66,12 @@ class RunFacts:
 
     # ---- events
 
-    def gang_begins(self, size: int) -> None:
+    def worker_group_begins(self, size: int) -> None:
         self.ranks = {rank: RankDot(rank) for rank in range(size)}
         self.state = "restarting" if self.failures else "waiting"
 
-    def gang_stands(self, seats: Sequence[Seat], first_report: int) -> None:
-        """Note that a gang begins; reports after the checkpoint from which it continues are made again."""
+    def worker_group_stands(self, seats: Sequence[Seat], first_report: int) -> None:
+        """Note that a worker group begins; reports after the checkpoint from which it continues are made again."""
         several = len({seat.facts.address for seat in seats}) > 1
         self.ranks = {
             seat.rank: RankDot(

@@ -71,7 +71,7 @@ class Session(Protocol):
     seat: Seat
     run_name: str
     device_kinds: dict[str, str]  # "real", "logical" or "simulated", by resource
-    restarts: tuple[int, int]  # of the gang, and how many there may be; -1: without end
+    restarts: tuple[int, int]  # of the worker group, and how many there may be; -1: without end
 
     @property
     def run_folder(self) -> str: ...
@@ -288,7 +288,7 @@ def get_preemption_info() -> None:
 
 
 class TrainContext:
-    """The rank of this worker, and the sizes of its gang.
+    """The rank of this worker, and the sizes of its worker group.
 
     >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
     >>> def train_func():
@@ -348,7 +348,7 @@ class TrainContext:
 
 
 def get_context() -> TrainContext:
-    """The rank of this worker, and the sizes of its gang. Raises SessionMisuseError outside of a training function.
+    """The rank of this worker, and the sizes of its group. Raises SessionMisuseError outside of a training function.
 
     >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
     >>> def train_func():
@@ -366,7 +366,7 @@ def get_context() -> TrainContext:
 Metrics = dict[str, Any]
 _LARGEST_TEXT = 10_000  # characters of one text; a metric is drawn and kept in memory
 _MOST_BITS = 1_000  # of an int: a float can be made of it
-_told: set[str] = set()  # the metrics of this process whose texts were cut
+_notified: set[str] = set()  # the metrics of this process whose texts were cut
 
 
 def plain(metrics: Any, who: str = "train.report()") -> Metrics:
@@ -422,8 +422,8 @@ def _int(path: str, value: int, who: str) -> int:
 
 def _cut(path: str, text: str, who: str) -> str:
     """The text's beginning. Says so once for each metric: the same metric of the next report is as long."""
-    if path not in _told:
-        _told.add(path)
+    if path not in _notified:
+        _notified.add(path)
         notify(
             "train",
             f"{who}: the metric {path!r} is a text of {len(text):,} characters, of which the first "

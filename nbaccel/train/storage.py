@@ -169,7 +169,7 @@ def discard_part(run_folder: str, report: int) -> None:
 
 
 def clear_parts(run_folder: str) -> None:
-    """Remove the uncommitted parts of a gang that has ended, and the other traces of its ranks."""
+    """Remove the uncommitted parts of a worker group that has ended, and the other traces of its ranks."""
     for name in os.listdir(run_folder):
         if _PART.fullmatch(name):
             shutil.rmtree(Path(run_folder) / name, ignore_errors=True)

@@ -44,7 +44,7 @@ _FRAMES = 6  # of the user's own code that an error shows
 class Assignment:
     """The facts that a worker needs to run as a rank."""
 
-    gang: int
+    worker_group: int
     seat: Seat
     run_name: str
     run_folder: str
@@ -113,8 +113,8 @@ class RankSession:
                 self._brought = number
             self.next_report = number + 1
             contents = (packed(metrics), checkpoint is not None, files, name)
-            gang, rank = self.assignment.gang, self.seat.rank
-            self._unanswered = self._mailbox.put.remote(gang, rank, "report", number, contents)
+            worker_group, rank = self.assignment.worker_group, self.seat.rank
+            self._unanswered = self._mailbox.put.remote(worker_group, rank, "report", number, contents)
         if self._stop_after is not None and number >= self._stop_after:
             self._read_answer()
             raise StopTraining
@@ -132,7 +132,7 @@ class RankSession:
 
     def _wait_for_the_last_commit(self) -> None:
         if self.assignment.waits_for_commits and self._brought is not None:
-            nbaccel.get(self._mailbox.when_committed.remote(self.assignment.gang, self._brought))
+            nbaccel.get(self._mailbox.when_committed.remote(self.assignment.worker_group, self._brought))
 
     def reported_checkpoints(self, timeout_s: float | None) -> list[journal.Kept]:
         if self.assignment.travels:
@@ -141,7 +141,9 @@ class RankSession:
                 "that all machines share, RunConfig(storage_path=...)."
             )
         if self._brought is not None:
-            nbaccel.get(self._mailbox.when_committed.remote(self.assignment.gang, self._brought), timeout=timeout_s)
+            nbaccel.get(
+                self._mailbox.when_committed.remote(self.assignment.worker_group, self._brought), timeout=timeout_s
+            )
         past = journal.read(self.run_folder)
         return past.kept if past is not None else []
 
@@ -164,28 +166,28 @@ class RankSession:
     def meet(self, kind: str, value: Any) -> Any:
         self._meetings[kind] = self._meetings.get(kind, 0) + 1
         name = f"{kind}/{self._meetings[kind]}"
-        return nbaccel.get(self._mailbox.meet.remote(self.assignment.gang, name, self.seat.rank, value))
+        return nbaccel.get(self._mailbox.meet.remote(self.assignment.worker_group, name, self.seat.rank, value))
 
     def stop_requested(self) -> bool:
         if self._stop_after is None:
-            self._stop_after = nbaccel.get(self._mailbox.stop_after.remote(self.assignment.gang))
+            self._stop_after = nbaccel.get(self._mailbox.stop_after.remote(self.assignment.worker_group))
         return self._stop_after is not None
 
     def connected(self, backend: str) -> None:
-        self._tell("backend", backend)
+        self._send_words("backend", backend)
 
     def notify(self, sentence: str) -> None:
-        self._tell("notify", sentence)
+        self._send_words("notify", sentence)
 
-    def _tell(self, kind: str, words: str) -> None:
-        gang, rank = self.assignment.gang, self.seat.rank
-        nbaccel.get(self._mailbox.put.remote(gang, rank, kind, self.next_report, words))
+    def _send_words(self, kind: str, words: str) -> None:
+        worker_group, rank = self.assignment.worker_group, self.seat.rank
+        nbaccel.get(self._mailbox.put.remote(worker_group, rank, kind, self.next_report, words))
 
     def send_last(self, kind: str, contents: Any) -> None:
         """Send the last message of this rank; the mailbox has all messages when this returns."""
         self._read_answer()
-        gang, rank = self.assignment.gang, self.seat.rank
-        nbaccel.get(self._mailbox.put.remote(gang, rank, kind, self.next_report, contents))
+        worker_group, rank = self.assignment.worker_group, self.seat.rank
+        nbaccel.get(self._mailbox.put.remote(worker_group, rank, kind, self.next_report, contents))
 
 
 class TrainWorker:

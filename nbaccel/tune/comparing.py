@@ -87,7 +87,7 @@ def varying(configs: Sequence[dict[str, Any]]) -> list[str]:
     return [name for name in names if len({wording.text_of(row.get(name), _COMPARED, repr) for row in rows}) > 1]
 
 
-def said(value: Any, most: int) -> str:
+def short_text(value: Any, most: int) -> str:
     """A parameter or a metric as short text: numbers with four digits."""
     text = wording.number(value) if type(value) is float else wording.encodable(wording.text_of(value, most + 1))
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -341,7 +341,7 @@ class OpenExperiment:
     past: ExperimentPast
     journal: ExperimentJournal
     lock: storage.RunLock
-    said: str = ""
+    note: str = ""
 
     def close(self) -> None:
         self.journal.close()
@@ -356,13 +356,13 @@ def open_new(config: RunConfig, default_name: str) -> OpenExperiment:
     while not _claim(Path(config.storage_path) / name):
         number += 1
         name = f"{wanted}-{number}"
-    said = ""
+    note = ""
     if config.name and name != wanted:  # one that was given no name may have begun in the same second as another
-        said = (
+        note = (
             f"The folder {wanted} exists, so {name} begins. "
             f"tune.Tuner.restore({str(Path(config.storage_path) / wanted)!r}, trainable) goes on with {wanted}."
         )
-    return _open(Path(config.storage_path) / name, said)
+    return _open(Path(config.storage_path) / name, note)
 
 
 def _claim(folder: Path) -> bool:
@@ -397,7 +397,7 @@ def read_past(path: str | os.PathLike[str]) -> ExperimentPast:
     return past
 
 
-def _open(folder: Path, said: str) -> OpenExperiment:
+def _open(folder: Path, note: str) -> OpenExperiment:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = storage.RunLock(str(folder))
@@ -415,7 +415,7 @@ def _open(folder: Path, said: str) -> OpenExperiment:
         past = read(folder) or ExperimentPast()
         for trial in past.trials.values():
             settle(str(folder), trial, remove=True)
-        return OpenExperiment(folder.name, str(folder), past, ExperimentJournal(folder, past), lock, said)
+        return OpenExperiment(folder.name, str(folder), past, ExperimentJournal(folder, past), lock, note)
     except BaseException:  # a later version, or a disk
         lock.release()
         raise

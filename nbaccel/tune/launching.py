@@ -12,8 +12,8 @@ import nbaccel
 from nbaccel import exceptions
 from nbaccel.handles.options import TaskOptions, task_options
 from nbaccel.quantities import ACCELERATORS
-from nbaccel.train.gang import group_name
 from nbaccel.train.mailbox import Inbox
+from nbaccel.train.worker_group import group_name
 from nbaccel.tune.resources import TrialResources
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.trial_session import TrialAssignment, run_trial
@@ -25,7 +25,7 @@ _SHORT_S = 0.05  # trials that took less than this are submitted ahead, to spare
 _TASKS_AHEAD = 32  # so many trials wait where nodes may come: a cluster grows only for work that waits
 _GANGS_AHEAD = 4  # each waits in a process of its own
 
-Told = Callable[[Trial, int, "Future[Any]"], None]
+OnAnswer = Callable[[Trial, int, "Future[Any]"], None]
 
 
 class Launched:
@@ -57,13 +57,13 @@ class Launched:
 class Launcher:
     """Submits the trials of one experiment, for the experiment's thread."""
 
-    def __init__(self, inbox: Inbox, function: Any, mailbox: Any, told: Told) -> None:
+    def __init__(self, inbox: Inbox, function: Any, mailbox: Any, on_answer: OnAnswer) -> None:
         self._inbox = inbox
         self._payload = nbaccel.put((function,))
         self._mailbox = mailbox
-        self._told = told
+        self._on_answer = on_answer
         self._task = nbaccel.remote(run_trial).options(max_retries=0)
-        self._cluster = RoomForTrials()
+        self._cluster = FreeCapacity()
         self.mean_s: float | None = None  # how long trials took
 
     def never_fits(self, asked: TrialResources) -> str:
@@ -78,9 +78,9 @@ class Launcher:
         least = asked.least
         slots = least.fits(self._cluster.totals)
         is_short = self.mean_s is not None and self.mean_s < _SHORT_S
-        if is_short and not asked.is_gang and in_flight < 2 * slots:
+        if is_short and not asked.is_worker_group and in_flight < 2 * slots:
             return True
-        if may_grow and in_flight < slots + (_GANGS_AHEAD if asked.is_gang else _TASKS_AHEAD):
+        if may_grow and in_flight < slots + (_GANGS_AHEAD if asked.is_worker_group else _TASKS_AHEAD):
             return True
         # A trial that waits in `report` lends its CPU; it counts as held.
         return in_flight < slots and least.fits(nbaccel.available_resources()) > 0
@@ -88,7 +88,7 @@ class Launcher:
     def launch(self, trial: Trial, asked: TrialResources, assignment: TrialAssignment, name: str) -> Launched:
         """Submit a trial; returns at once. Raises what a config raises that cannot be pickled."""
         task = self._task.options(name=name, **asked.task_options())
-        if asked.is_gang or asked.is_task:
+        if asked.is_worker_group or asked.is_task:
             launched = Launched()
             self._submit(launched, task, trial, assignment)
             return launched
@@ -105,8 +105,8 @@ class Launcher:
 
     def _submit(self, launched: Launched, task: Any, trial: Trial, assignment: TrialAssignment) -> None:
         launched.ref = task.remote(self._payload, trial.config, assignment, self._mailbox)
-        told = partial(self._told, trial, assignment.attempt)
-        self._inbox.when(launched.ref, told, lambda: True)
+        on_answer = partial(self._on_answer, trial, assignment.attempt)
+        self._inbox.when(launched.ref, on_answer, lambda: True)
 
 
 # ---- says whether a trial could ever start, before one of its kind is submitted, and whether nodes may come for more
@@ -127,7 +127,7 @@ _ASKED_OF_A_PROBE = (
 )
 
 
-class RoomForTrials:
+class FreeCapacity:
     """What a cluster can hold, for the thread of one experiment.
 
     totals  what the nodes that are here have

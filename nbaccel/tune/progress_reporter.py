@@ -125,7 +125,7 @@ class CLIReporter(ProgressReporter):
     def _row(self, trial: Trial, trials: list[Trial]) -> list[str]:
         params, metrics = self._columns(trials)
         config, last = comparing.flat(trial.config), comparing.flat(trial.last)
-        cells = [comparing.said(held[name], _WORDS) if name in held else ""
+        cells = [comparing.short_text(held[name], _WORDS) if name in held else ""
                  for held, names in ((config, params), (last, metrics)) for name in names]  # fmt: skip
         return [str(trial), trial.status, *cells]
 

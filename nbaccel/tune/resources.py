@@ -49,20 +49,20 @@ class TrialResources:
     bundles   by resource; "CPU" and "GPU" in upper case
     strategy  how several bundles are placed
     options   further options of the trial's task
-    is_gang   the gang that the trial starts holds them, and its task holds nothing
+    is_worker_group  the worker group that the trial starts holds them, and its task holds nothing
     is_headless  the tasks of the trial hold them, since its own bundle is empty
     """
 
     bundles: tuple[Resources, ...] = ({"CPU": 1.0},)
     strategy: str = "PACK"
     options: Mapping[str, Any] = field(default_factory=dict)
-    is_gang: bool = False
+    is_worker_group: bool = False
     is_headless: bool = False
 
     @property
     def is_task(self) -> bool:
         """Whether the trial is a task that holds all of it."""
-        return not self.is_gang and not self.is_headless and len(self.bundles) == 1
+        return not self.is_worker_group and not self.is_headless and len(self.bundles) == 1
 
     @property
     def total(self) -> Resources:
@@ -82,7 +82,7 @@ class TrialResources:
 
     def task_options(self) -> dict[str, Any]:
         """The options of the trial's task: those of the first bundle."""
-        if self.is_gang or self.is_headless:
+        if self.is_worker_group or self.is_headless:
             return {"num_cpus": 0}
         first = dict(self.bundles[0])
         options = {"num_cpus": first.pop("CPU", 0), "num_gpus": first.pop("GPU", 0), **self.options}
@@ -252,7 +252,7 @@ def with_parameters(trainable: Callable[..., Any], **parameters: Any) -> BoundTr
     """
     _check_function(trainable)
     refs = {name: nbaccel.put(value) for name, value in parameters.items()}
-    return bound(trainable, asked_by(trainable), refs)
+    return bound(trainable, requested_by(trainable), refs)
 
 
 def _check_function(trainable: Any) -> None:
@@ -265,7 +265,7 @@ def _check_function(trainable: Any) -> None:
         raise ValueError(f"The trainable must be a function of the config or a tune.Trainable, not {trainable!r}.")
 
 
-def asked_by(trainable: Any) -> Any:
+def requested_by(trainable: Any) -> Any:
     """The resources that `with_resources` gave to a trainable, or its class asks for; None without."""
     bound_to_it = trainable.resources if isinstance(trainable, BoundTrainable) else None
     if bound_to_it is not None or not is_class(trainable):

@@ -69,7 +69,11 @@ def _finite(value: Any) -> float | None:
 
 def _drawable(value: Any) -> float | str:
     """A finite number as it is, anything else as short text."""
-    return value if type(value) in (int, float) and _finite(value) is not None else comparing.said(value, _MOST_WORDS)
+    return (
+        value
+        if type(value) in (int, float) and _finite(value) is not None
+        else comparing.short_text(value, _MOST_WORDS)
+    )
 
 
 def of_trials(trials: Sequence[Trial], metric: str | None, mode: str | None) -> list[tables.Table]:
@@ -130,7 +134,9 @@ def _row(trial: Trial, names: Sequence[str], metrics: Sequence[str]) -> tuple[st
         state = INTERRUPTED
     cells = []
     for held, wanted in ((comparing.flat(trial.config), names), (comparing.flat(trial.last), metrics)):
-        cells += [wording.plain(comparing.said(held[name], _MOST_WORDS)) if name in held else "" for name in wanted]
+        cells += [
+            wording.plain(comparing.short_text(held[name], _MOST_WORDS)) if name in held else "" for name in wanted
+        ]
     ran_s = trial.ended_at - trial.started_at - trial.idle_s
     took = wording.duration(ran_s) if trial.ended_at and trial.started_at else ""
     return (short_trial(trial.id), state, *cells, str(len(trial.reports)), took)
@@ -228,7 +234,7 @@ def config_of(config: Mapping[str, Any]) -> dict[str, Any]:
         return plain
     flat = comparing.flat(dict(config))
     first = list(flat.items())[:SENT_PARAMETERS]
-    return {wording.encodable(str(name)): comparing.said(value, MOST_WORDS) for name, value in first}
+    return {wording.encodable(str(name)): comparing.short_text(value, MOST_WORDS) for name, value in first}
 
 
 def _plain_value(value: Any) -> Any:
@@ -242,7 +248,7 @@ def _plain_value(value: Any) -> Any:
         return value if abs(value) < _MOST_INT else wording.text_of(value)
     if type(value) is float:
         return value if math.isfinite(value) else str(value)
-    return wording.encodable(value[:MOST_TEXT]) if type(value) is str else comparing.said(value, MOST_WORDS)
+    return wording.encodable(value[:MOST_TEXT]) if type(value) is str else comparing.short_text(value, MOST_WORDS)
 
 
 # ---- what is shown while trials run
@@ -273,7 +279,7 @@ class ExperimentLive:
         total: int | None,
         asked: Callable[[str], object],
         *,
-        is_quiet: bool = False,
+        is_hidden: bool = False,
         ran_s: float = 0.0,
     ) -> None:
         self.id = f"experiment-{secrets.token_hex(4)}"
@@ -283,7 +289,7 @@ class ExperimentLive:
         self._compared_by, self._total = compared_by, total
         self._metric = compared_by[0] or ""  # that rows of trials have
         self._asked = asked
-        self._is_quiet = is_quiet
+        self._is_hidden = is_hidden
         self._started_at = time.time() - ran_s
         self._shown_at = float("-inf")
         self._facts = TrialFacts()
@@ -296,13 +302,13 @@ class ExperimentLive:
     def show_if_due(self, now: float) -> None:
         """Show the changes if they were due at this time; the caller has made them safe until then."""
         if self.due is not None and now >= self.due:
-            self.show("stopping" if self._experiment.is_stopping else "running", self._experiment.why_told)
+            self.show("stopping" if self._experiment.is_stopping else "running", self._experiment.stop_reason)
 
     def show(self, state: str, why: str, ended_at: float | None = None) -> None:
         """Show the experiment as it is now; if it has ended, with its trials."""
         self.due, self._shown_at = None, time.monotonic()
         snapshot = self.snapshot(state, why, ended_at)
-        if self._is_quiet:
+        if self._is_hidden:
             pass
         elif ended_at is None:
             sinks.installed.experiment(snapshot)
@@ -366,4 +372,4 @@ def best_of(trials: list[Trial], metric: str, mode: str) -> BestTrial | None:
 def words_of(config: dict[str, object], names: list[str]) -> dict[str, str]:
     """These parameters of a config as short text."""
     flat = comparing.flat(config)
-    return {wording.encodable(name): comparing.said(flat[name], MOST_WORDS) for name in names if name in flat}
+    return {wording.encodable(name): comparing.short_text(flat[name], MOST_WORDS) for name in names if name in flat}

@@ -67,7 +67,7 @@ class Runner:
     def __init__(self, opened: OpenExperiment, experiment: TrialDecisions, plan: RunnerPlan) -> None:
         self.name = opened.name
         self.path = opened.folder
-        self.said = opened.said
+        self.note = opened.note
         self.compared_by = plan.compared_by
         self.study = plan.study
         self.experiment = experiment
@@ -80,7 +80,7 @@ class Runner:
         experiment.copies = self._checkpoints.copy_donor
         self._inbox = Inbox()
         self._live = ExperimentLive(self.name, self.path, experiment, plan.compared_by, plan.total, self._was_asked,
-                                    is_quiet=plan.run_config.verbose == 0, ran_s=opened.past.lasted_s())  # fmt: skip
+                                    is_hidden=plan.run_config.verbose == 0, ran_s=opened.past.lasted_s())  # fmt: skip
         self._attempts: dict[str, _Attempt] = {}
         self._ended = threading.Event()
         self._error: BaseException | None = None
@@ -90,7 +90,7 @@ class Runner:
         self._steps = 0  # of the loop
         self._waits_since: float | None = None  # nothing runs, and no trial may start yet
         self._written = set(experiment.trials)  # trials that the journal has
-        self._stop_was_told = self._anew_was_said = False
+        self._stop_was_reported = self._anew_was_reported = False
         self._has_metric = any(trial.reports for trial in experiment.trials.values())
         self._budget_at: float | None = None
         self._interrupt_at: float | None = None
@@ -161,7 +161,7 @@ class Runner:
             self._live.changed()
         self._as_time_passes()
         self._carry_out_orders()
-        if self.experiment.is_stopping and not self._stop_was_told:
+        if self.experiment.is_stopping and not self._stop_was_reported:
             self._stop_trials()
         if self._ended.is_set():
             return
@@ -421,8 +421,8 @@ class Runner:
                 start = trial.kept[-1].folder if trial.kept else "its beginning"
                 notify("tune", f"Trial {trial.id} failed ({trial.error_words}); it goes on from {start}.")
                 self._call("on_trial_recover", trial)
-            if trial.is_paused and not trial.kept and not self._anew_was_said:
-                self._anew_was_said = True
+            if trial.is_paused and not trial.kept and not self._anew_was_reported:
+                self._anew_was_reported = True
                 notify(
                     "tune",
                     f"Trial {trial.id} has paused without a checkpoint, so it begins anew when it goes on. Report "
@@ -465,11 +465,11 @@ class Runner:
             self._interrupt([(name, number)])
             return
 
-        def told(has_begun: Future[Any]) -> None:
+        def received(has_begun: Future[Any]) -> None:
             if not has_begun.result():  # it may wait for its resources for ever
                 launched.interrupt()
 
-        self._inbox.when(self._mailbox.stop.remote(name, number), told, lambda: True)
+        self._inbox.when(self._mailbox.stop.remote(name, number), received, lambda: True)
 
     def _press(self) -> None:
         presses = self.experiment.press()
@@ -486,7 +486,7 @@ class Runner:
                 attempt.launched.interrupt(force=True)
 
     def _stop_trials(self) -> None:
-        self._stop_was_told = True
+        self._stop_was_reported = True
         begun = self._mailbox.stop_all.remote()
         if self.experiment.failed_fast is not None:
             self._interrupt()
@@ -551,7 +551,7 @@ class Runner:
         finally:
             self._files.close()
             self._open.close()
-            self._live.end(how, str(self._error or "") if how == "failed" else self.experiment.why_told)
+            self._live.end(how, str(self._error or "") if how == "failed" else self.experiment.stop_reason)
         self._ended.set()
 
     def _fell(self, error: BaseException) -> None:

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import nbaccel
@@ -21,7 +22,7 @@ from nbaccel.tune import comparing, experiment_journal, stopper
 from nbaccel.tune import schedulers as scheduler_names
 from nbaccel.tune.error import could_not_write
 from nbaccel.tune.experiment_journal import MOST_BITS, ExperimentPast, OpenExperiment, UnknownValue, decoded, encoded
-from nbaccel.tune.resources import asked_by
+from nbaccel.tune.resources import requested_by
 from nbaccel.tune.runner import Runner, RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, SCHEDULER_STATE
@@ -48,7 +49,7 @@ from nbaccel.tune.trainer_trial import SCALING, TrainerTrial
 from nbaccel.tune.trial import Trial, TrialNames, TrialState
 from nbaccel.tune.trial_decisions import Rules, TrialDecisions
 from nbaccel.tune.trial_session import ClassOptions
-from nbaccel.tune.tune_config import TuneCheckpointConfig, TuneConfig, log_files_of
+from nbaccel.tune.tune_config import ResumeConfig, TuneCheckpointConfig, TuneConfig, log_files_of
 from nbaccel.views import wording
 
 # ---- the search of an experiment, and where its trials come from
@@ -380,15 +381,6 @@ class Wanted:
     begins_from: str = ""  # the folder of a checkpoint, for trials that have none
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """Which trials of an earlier run go on, as the arguments of `Tuner.restore`."""
-
-    resume_unfinished: bool = True
-    resume_errored: bool = False
-    restart_errored: bool = False
-
-
 def start_new(wanted: Wanted) -> Runner:
     """Begin a new experiment. Raises ValueError for what looks like a mistake, TuneError for a folder."""
     space: Mapping[str, Any] = wanted.space or {}
@@ -437,7 +429,7 @@ def start_new(wanted: Wanted) -> Runner:
         raise
 
 
-def start_again(path: str | os.PathLike[str], wanted: Wanted, again: Again) -> Runner:
+def start_again(path: str | os.PathLike[str], wanted: Wanted, again: ResumeConfig) -> Runner:
     """Go on with an experiment of an earlier process."""
     _refuse_the_debug_engine()
     opened = experiment_journal.reopen(path)
@@ -476,7 +468,7 @@ def _texts(space: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _go_on(opened: OpenExperiment, wanted: Wanted, again: Again) -> Runner:
+def _go_on(opened: OpenExperiment, wanted: Wanted, again: ResumeConfig) -> Runner:
     past = opened.past
     tune = _tune_config(past, wanted.tune)
     run = replace(wanted.run)
@@ -515,19 +507,26 @@ def _keeping(config: CheckpointConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in names}
 
 
-def _choose(opened: OpenExperiment, trials: list[Trial], again: Again) -> None:
-    """Set the trials that run again to PENDING; trials that have ended stay as they are."""
+def _choose(opened: OpenExperiment, trials: list[Trial], again: ResumeConfig) -> None:
+    """Set the trials that run again to PENDING, and end those that had not ended and do not."""
+    kinds = ResumeConfig.ResumeType
     for trial in trials:
-        if trial.state is TrialState.ERROR and (again.resume_errored or again.restart_errored):
-            trial.state, trial.failures, trial.error_words = TrialState.PENDING, 0, ""
-            if again.restart_errored:
-                for kept in trial.kept:
-                    opened.journal.deleted(trial, kept.folder)
-                    storage.delete(os.path.join(opened.folder, trial.folder_name), kept.folder)
-                trial.kept, trial.reports, trial.first_report, trial.saved = [], [], 0, 0
-        elif not trial.has_ended and not again.resume_unfinished:
-            trial.state = TrialState.STOPPED
-            opened.journal.state(trial)
+        ended = again.errored if trial.state is TrialState.ERROR else again.finished
+        how = ended if trial.has_ended else again.unfinished
+        if how is kinds.SKIP:
+            if not trial.has_ended:
+                trial.state = TrialState.STOPPED
+                opened.journal.state(trial)
+            continue
+        trial.failures = 0 if trial.has_ended else trial.failures
+        trial.state, trial.error_words, trial.is_pruned = TrialState.PENDING, "", False
+        if how is kinds.RESTART:
+            for kept in trial.kept:
+                opened.journal.deleted(trial, kept.folder)
+                storage.delete(os.path.join(opened.folder, trial.folder_name), kept.folder)
+            trial.kept, trial.reports, trial.first_report = [], [], 0  # numbers of checkpoints go on, as in Ray
+            for name in ("error.txt", "error.pkl"):
+                Path(opened.folder, trial.folder_name, name).unlink(missing_ok=True)
 
 
 def _makeknown(trial: Trial, wanted: Wanted, source: Any) -> None:
@@ -644,7 +643,7 @@ def _resources(wanted: Wanted, trials: list[Trial]) -> Any:
     """What a trial holds; a function of the config if trials differ in it."""
     trainable = wanted.trainable
     if not isinstance(trainable, TrainerTrial):
-        return asked_by(trainable)
+        return requested_by(trainable)
     differ = any(SCALING in config for config in (wanted.space or {}, *(trial.config for trial in trials)))
     return trainable.resources if differ else trainable.resources({})
 
@@ -726,8 +725,8 @@ def _refuse_the_debug_engine() -> None:
     api.ensure_started()
     if nbaccel.snapshot().runtime.engine == "debug":
         raise ValueError(
-            "engine='debug' has one process and cannot run trials beside their experiment. Call the part of the "
-            "trainable that does not report, with a config such as {'lr': 0.1}: breakpoints work in this process."
+            "engine='debug' has one process and cannot run trials beside their experiment. Call the trainable "
+            "itself, with a config such as {'lr': 0.1}: tune.report only warns there, and breakpoints work."
         )
 
 

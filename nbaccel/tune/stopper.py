@@ -66,7 +66,7 @@ class DictStopper(NoopStopper):
     """Ends a trial when one of its metrics reaches its value; what `stop={...}` means. Names may be nested."""
 
     def __init__(self, limits: Mapping[str, Any]) -> None:
-        self._said_absent: set[str] = set()
+        self._reported_absent: set[str] = set()
         self.limits = {name: plain_number(limit) for name, limit in comparing.flat(dict(limits)).items()}
         for name, limit in self.limits.items():
             if not isinstance(limit, (int, float)):
@@ -76,7 +76,7 @@ class DictStopper(NoopStopper):
         for name, limit in self.limits.items():
             value = nested(result, name)
             if value is None and name not in result:
-                self._say_absent(name, limit, sorted(map(str, result)))
+                self._notify_absent(name, limit, sorted(map(str, result)))
                 continue
             if not isinstance(value, (int, float)):
                 raise ValueError(
@@ -87,9 +87,9 @@ class DictStopper(NoopStopper):
                 return True
         return False
 
-    def _say_absent(self, name: str, limit: Any, known: list[str]) -> None:
-        if name not in self._said_absent:
-            self._said_absent.add(name)
+    def _notify_absent(self, name: str, limit: Any, known: list[str]) -> None:
+        if name not in self._reported_absent:
+            self._reported_absent.add(name)
             notify(
                 "tune",
                 f"stop={{{name!r}: {limit!r}}}: a report has no {name!r}; it has: {', '.join(known)}."

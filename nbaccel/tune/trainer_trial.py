@@ -1,8 +1,8 @@
-"""A trainer as a trainable: each trial is a run of its own, and holds what the run's gang does.
+"""A trainer as a trainable: each trial is a run of its own, and holds what the run's worker group does.
 
 ```
   Tuner(trainer, param_space={"train_loop_config": {"lr": …}, "scaling_config": {"num_workers": …}})
-     └── a task that holds nothing ── trainer.fit() ──► a gang, placed as a whole
+     └── a task that holds nothing ── trainer.fit() ──► a worker_group, placed as a whole
 ```
 """
 
@@ -52,7 +52,7 @@ class TrainerTrial:
                         raise ValueError(f"ScalingConfig has no {key!r}.{did_you_mean(key, known)}")
 
     def scaling_of(self, config: Mapping[str, Any]) -> ScalingConfig:
-        """The gang of a trial: a ScalingConfig, or a dict of what differs from the trainer's."""
+        """The worker group of a trial: a ScalingConfig, or a dict of what differs from the trainer's."""
         given = config.get(SCALING)
         own: ScalingConfig = self._trainer.scaling_config
         if given is None:
@@ -64,12 +64,12 @@ class TrainerTrial:
         return given
 
     def resources(self, config: Mapping[str, Any]) -> TrialResources:
-        """What a trial holds: what its gang does."""
+        """What a trial holds: what its worker group does."""
         scaling = self.scaling_of(config)
         if not scaling.min_workers:
             return TrialResources()  # the function runs in the trial's own process
         bundles = tuple(scaling.bundles(scaling.min_workers))
-        return TrialResources(bundles, scaling.placement_strategy, is_gang=True)
+        return TrialResources(bundles, scaling.placement_strategy, is_worker_group=True)
 
     def __call__(self, config: dict[str, Any]) -> None:
         trainer = copy.copy(self._trainer)

@@ -238,7 +238,7 @@ class TrialDecisions:
         return bool(self.why_stopped)
 
     @property
-    def why_told(self) -> str:
+    def stop_reason(self) -> str:
         """Why it stops, if its state does not say it: that a person stopped it is "stopped"."""
         return "" if self.why_stopped == PRESSED else self.why_stopped
 

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,7 +130,7 @@ class TrialSession(TrialHost):
         self.is_a_run = False
         self.run_at = ("", "")
         self.runs = 0
-        self._foreign_was_said = False
+        self._foreign_was_reported = False
         self._pid, self._turn = os.getpid(), threading.RLock()
         self._began_at = self._reported_at = time.monotonic()
 
@@ -209,8 +210,8 @@ class TrialSession(TrialHost):
         """Report for the run. A run that is only a part of the trial may report other metrics: they stay there."""
         missing = self._missing(metrics)
         if missing is not None and not self.is_a_run:
-            if not self._foreign_was_said:
-                self._foreign_was_said = True
+            if not self._foreign_was_reported:
+                self._foreign_was_reported = True
                 self.notify(f"The reports of the run {self.run_at[1]} stay with it. {missing}")
             return None
         try:
@@ -219,7 +220,7 @@ class TrialSession(TrialHost):
             return error.with_traceback(None)
         return None
 
-    def gang_begins(self, group: PlacementGroup) -> None:
+    def worker_group_begins(self, group: PlacementGroup) -> None:
         self._mailbox.put.remote(self.assignment.trial, self.assignment.attempt, "holds", 0, group)
 
     def fit_begins(self) -> Any:
@@ -298,7 +299,8 @@ def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) 
 
     If a scheduler, a stopper or a person has ended the trial, this raises an exception that `except Exception` lets
     pass, and `finally` blocks run. Raises ValueError for other metrics, or if the metric that the experiment compares
-    is missing.
+    is missing. Where neither a trial nor a worker runs, it warns and does nothing, as in Ray: a trainable can be called
+    by itself.
 
     >>> def train_model(config):
     ...     for epoch in range(3):
@@ -306,6 +308,8 @@ def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) 
     >>> round(tune.Tuner(train_model).fit()[0].metrics["loss"], 2)
     0.33
     """
+    if _is_outside("tune.report"):
+        return
     _current("tune.report")
     session.report_as(
         "tune.report()", with_lists(dict(metrics) if isinstance(metrics, Mapping) else metrics), checkpoint
@@ -322,7 +326,7 @@ def get_checkpoint() -> Checkpoint | None:
     >>> tune.Tuner(train_model).fit()[0].checkpoint.load()
     0
     """
-    return _current("tune.get_checkpoint").latest_checkpoint()
+    return None if _is_outside("tune.get_checkpoint") else _current("tune.get_checkpoint").latest_checkpoint()
 
 
 class HeldByTrial(dict[str, float]):
@@ -367,7 +371,7 @@ class TuneContext:
         return HeldByTrial(self._assignment.resources, self._assignment.bundles, self._assignment.strategy)
 
     def get_world_size(self) -> int:
-        """1: a trial is one process, unless it is a trainer's gang."""
+        """1: a trial is one process, unless it is a trainer's worker group."""
         return 1
 
     def get_world_rank(self) -> int:
@@ -382,6 +386,14 @@ def get_context() -> TuneContext:
     {'CPU': 1.0}
     """
     return TuneContext(_current("tune.get_context"))
+
+
+def _is_outside(name: str) -> bool:
+    """Whether neither a trial nor a worker runs here, which a warning says at the user's line."""
+    if session.is_there():
+        return False
+    warnings.warn(f"`{name}` does nothing outside of a trial: Tuner and tune.run call the function.", stacklevel=3)
+    return True
 
 
 def _current(name: str) -> TrialSession:

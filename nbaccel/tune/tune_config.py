@@ -146,8 +146,7 @@ class TuneFailureConfig(FailureConfig):
 class ResumeConfig:
     """Which trials of an earlier run tune.run(resume_config=...) goes on with.
 
-    unfinished, errored  "resume" from their checkpoints, "restart" from their beginning, or "skip"
-    finished             "skip"; a finished trial never runs again
+    finished, unfinished, errored  "resume" from their checkpoints, "restart" from their beginning, or "skip"
     """
 
     class ResumeType(Enum):
@@ -165,11 +164,6 @@ class ResumeConfig:
         self.finished, self.unfinished, self.errored = (
             self.ResumeType(each) for each in (self.finished, self.unfinished, self.errored)
         )
-        if self.finished is not self.ResumeType.SKIP or self.unfinished is self.ResumeType.RESTART:
-            raise NotImplementedError(
-                "ResumeConfig: finished trials never run again, and unfinished ones go on from their checkpoints. "
-                "Begin an experiment of another name to run them from their beginning."
-            )
 
 
 @dataclass

@@ -18,11 +18,11 @@ from nbaccel.tune import experiment_journal
 from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError
 from nbaccel.tune.progress_reporter import ProgressReporter
-from nbaccel.tune.resources import PlacementGroupFactory, asked_by, with_resources
+from nbaccel.tune.resources import PlacementGroupFactory, requested_by, with_resources
 from nbaccel.tune.result_grid import ExperimentAnalysis, ResultGrid
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
-from nbaccel.tune.setting_up import Again, Wanted, refuse_another, start_again, start_new
+from nbaccel.tune.setting_up import Wanted, refuse_another, start_again, start_new
 from nbaccel.tune.stopper import Stopper
 from nbaccel.tune.trainable import checked, is_class, refuse_what_cannot_be_sent
 from nbaccel.tune.trainer_trial import TrainerTrial
@@ -107,7 +107,7 @@ class Tuner:
 
     trainable    a function of the config. It calls tune.report({"loss": 0.1}), or returns a dict or a number, or yields
                  dicts. tune.with_resources says what each trial holds; by default one CPU. Or a class, tune.Trainable;
-                 or the name of a registered one; or a trainer of nbaccel.train: each trial is then a run of its gang
+                 or the name of a registered one; or a trainer of nbaccel.train: each trial is then a run of its workers
     param_space  a dict of values, domains such as tune.uniform(0, 1), and tune.grid_search([…]). For a trainer,
                  {"train_loop_config": {…}, "scaling_config": {"num_workers": …}}
     tune_config  how many samples, compared by which metric, with which scheduler and search
@@ -141,7 +141,7 @@ class Tuner:
             refuse_what_cannot_be_sent(function)
         self._wanted = Wanted(function, param_space, tune, of_tune(run_config))
         self._restored_from = ""
-        self._again = Again()
+        self._again = ResumeConfig()
         self._results: ResultGrid | None = None
 
     def fit(self) -> ResultGrid:
@@ -176,8 +176,8 @@ class Tuner:
             _begun_here[runner.path] = _Begun(scheduler, search, self._wanted.run)
             while len(_begun_here) > _MOST_BEGUN:
                 del _begun_here[next(iter(_begun_here))]
-        if runner.said:
-            notify("tune", runner.said)
+        if runner.note:
+            notify("tune", runner.note)
         runner.begin()
         return runner
 
@@ -215,6 +215,7 @@ class Tuner:
         restart_errored: bool = False,
         param_space: Mapping[str, Any] | None = None,
         storage_filesystem: Any = None,
+        _resume_config: ResumeConfig | None = None,
         *,
         tune_config: TuneConfig | None = None,
         run_config: RunConfig | None = None,
@@ -238,7 +239,10 @@ class Tuner:
         tuner = cls(trainable, param_space=param_space, tune_config=tune_config, run_config=run_config)
         refuse_another(past, tuner._wanted)
         tuner._restored_from = folder
-        tuner._again = Again(resume_unfinished, resume_errored, restart_errored)
+        tuner._again = _resume_config or ResumeConfig(
+            unfinished="resume" if resume_unfinished else "skip",
+            errored="restart" if restart_errored else "resume" if resume_errored else "skip",
+        )
         return tuner
 
     @classmethod
@@ -402,7 +406,7 @@ def _trainable(given: Any, resources: Any) -> Any:
     trainable = given if isinstance(given, DataParallelTrainer) else checked(given)
     if resources is None:
         return trainable
-    if asked_by(trainable) is not None:
+    if requested_by(trainable) is not None:
         kind = TuneError if is_class(trainable) else ValueError  # as in Ray
         raise kind(
             "resources_per_trial and tune.with_resources (or default_resource_request of a class) both say what a "
@@ -435,15 +439,14 @@ def _tuner(
     folder = os.path.join(str(run_config.storage_path), run_config.name or "")
     if how is None or not run_config.name or not Tuner.can_restore(folder):
         if how is not None and run_config.name and not str(resume).startswith("AUTO"):
-            notify("tune", f"tune.run(resume=True): {folder} holds no experiment, so a new one begins, as in Ray.")
+            given = f"resume={resume}" if resume else "resume_config=..."
+            notify("tune", f"tune.run({given}): {folder} holds no experiment, so a new one begins, as in Ray.")
         return Tuner(trainable, param_space=config, tune_config=tune, run_config=run_config)
     return Tuner.restore(
         folder,
         trainable,
-        resume_unfinished=how.unfinished is ResumeConfig.ResumeType.RESUME,
-        resume_errored=how.errored is ResumeConfig.ResumeType.RESUME,
-        restart_errored=how.errored is ResumeConfig.ResumeType.RESTART,
         param_space=config,
+        _resume_config=how,
         tune_config=tune,
         run_config=run_config,
     )

@@ -45,7 +45,7 @@ def test_the_debug_engine_says_how_to_debug_a_training_function(trainer: Any, en
     if engine != "debug":
         trainer(loops.steps, steps=1).fit()
         return
-    with pytest.raises(ValueError, match=r"one process and cannot run a gang.*num_workers=0"):
+    with pytest.raises(ValueError, match=r"one process and cannot run a worker group.*num_workers=0"):
         trainer(loops.steps).fit()
     assert trainer(loops.steps, ScalingConfig(num_workers=0), steps=2).fit().metrics == {"step": 1, "loss": 0.5}
 

@@ -26,7 +26,7 @@ def kept(nb: ModuleType, tmp_path: Path) -> tune.RunConfig:
 def test_the_debug_engine_says_how_to_debug_a_trainable(kept: Any, engine: str) -> None:
     tuner = tune.Tuner(trainables.square, param_space={"x": tune.grid_search([2, 1])}, run_config=kept)
     if engine == "debug":
-        with pytest.raises(ValueError, match=r"one process and cannot run trials.*that does not report"):
+        with pytest.raises(ValueError, match=r"one process and cannot run trials.*Call the trainable itself"):
             tuner.fit()
         return
     assert tuner.fit().get_best_result("loss", "min").config == {"x": 1}
@@ -116,4 +116,4 @@ def test_the_group_of_a_trial_and_of_a_gang_is_called_by_whose_it_is(kept: Any) 
     assert any(name.startswith(f"experiment {metrics['id']}'s room ") for name in metrics["rooms"])
     run = train.RunConfig("alone", kept.storage_path)
     result = DataParallelTrainer(trainables.gang_rooms, train_loop_config={}, run_config=run).fit()
-    assert any(name.startswith("alone's gang ") for name in result.metrics["rooms"])
+    assert any(name.startswith("alone's worker group ") for name in result.metrics["rooms"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel.train import RunConfig, controller, gang
+from nbaccel.train import RunConfig, controller, worker_group
 from tests.census import Place
 from tests.heads import assert_idle, inside
 
@@ -20,7 +20,7 @@ def patient() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(controller, "SILENT_S", 100.0)
         patch.setattr(controller, "FINALLY_S", 100.0)
-        patch.setattr(gang, "_LEAVE_S", 100.0)
+        patch.setattr(worker_group, "_LEAVE_S", 100.0)
         yield
 
 

@@ -106,7 +106,7 @@ def in_a_cell(program: str) -> dict[str, Any]:
 
 
 def size() -> tuple[int, dict[str, Any]]:
-    """Of the gang, and what this worker holds; it needs no torch."""
+    """Of the worker group, and what this worker holds; it needs no torch."""
     return train.get_context().get_world_size(), nbaccel.get_runtime_context().get_assigned_resources()
 
 

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from nbaccel.train import controller as ct
 from nbaccel.train.controller import (
-    AskToStop,
     Commit,
     Controller,
     Died,
     DiscardPart,
     Failed,
     Finish,
-    GangReady,
+    GroupReady,
     InterruptRanks,
     Kill,
     LetRunAhead,
     NoPlace,
+    Notify,
     Phase,
     Reported,
+    RequestStop,
     Returned,
     RunOutcome,
     RunTimePassed,
-    Say,
-    StartGang,
+    StartGroup,
     Stopped,
     StopPressed,
     TakeDown,
@@ -32,8 +32,8 @@ from nbaccel.train.controller import (
 
 def running(size: int = 2, max_failures: int = 0) -> Controller:
     controller = Controller(max_failures)
-    assert controller.begin() == [StartGang(0)]
-    tell(controller, GangReady(size))
+    assert controller.begin() == [StartGroup(0)]
+    tell(controller, GroupReady(size))
     assert controller.phase is Phase.RUNNING
     return controller
 
@@ -90,7 +90,7 @@ def test_a_rank_that_is_interrupted_within_its_report_makes_no_checkpoint() -> N
     tell(controller, Reported(1, 1, True))
     assert tell(controller, Died(1, 3.0), 3.0) == []  # rank 0 may be about to bring its part
     assert tell(controller, RunTimePassed(), 3.0 + ct.BEHIND_S) == [InterruptRanks((0,))]
-    assert tell(controller, Stopped(0), 14.0) == [TakeDown(), Say("restarting", (1,)), StartGang(1)]
+    assert tell(controller, Stopped(0), 14.0) == [TakeDown(), Notify("restarting", (1,)), StartGroup(1)]
 
 
 def test_a_rank_that_is_interrupted_within_its_first_report_makes_no_checkpoint() -> None:
@@ -115,14 +115,14 @@ def test_a_rank_that_the_second_press_interrupts_within_its_report_makes_no_chec
 def test_ranks_that_never_report_hold_up_a_checkpoint_only_once() -> None:
     controller = running(3)
     assert controller.handle(Reported(0, 0, True), 10.0)[-1] == WakeRunAt(10.0 + ct.SILENT_S)
-    assert tell(controller, RunTimePassed(), 15.0) == [Say("silent", (1, 2)), Commit(0)]
+    assert tell(controller, RunTimePassed(), 15.0) == [Notify("silent", (1, 2)), Commit(0)]
     assert tell(controller, Reported(0, 1, True), 16.0) == [Commit(1)]
 
 
 def test_the_part_of_a_rank_that_was_silent_for_too_long_makes_no_second_checkpoint() -> None:
     controller = running(size=2)
     tell(controller, Reported(0, 0, True), 10.0)
-    assert tell(controller, RunTimePassed(), 15.0) == [Say("silent", (1,)), Commit(0)]
+    assert tell(controller, RunTimePassed(), 15.0) == [Notify("silent", (1,)), Commit(0)]
     assert Commit(0) not in tell(controller, Reported(1, 0, True), 16.0)
     assert Commit(1) in tell(controller, Reported(0, 1, True), 17.0) + tell(controller, Reported(1, 1, True), 18.0)
 
@@ -142,7 +142,7 @@ def test_a_rank_whose_part_is_missing_is_named_and_others_no_longer_wait_for_it(
     controller = running()
     tell(controller, Reported(1, 0))
     tell(controller, Reported(0, 1, True))
-    assert tell(controller, RunTimePassed(), ct.MISSING_S) == [Say("missing", (1,), 1), LetRunAhead()]
+    assert tell(controller, RunTimePassed(), ct.MISSING_S) == [Notify("missing", (1,), 1), LetRunAhead()]
     assert tell(controller, RunTimePassed(), 2 * ct.MISSING_S - 1) == []
 
 
@@ -158,7 +158,7 @@ def test_a_failure_waits_for_the_checkpoints_of_ranks_that_are_behind() -> None:
     assert tell(controller, Reported(0, 0, True), 2.0) == [Commit(0)]
     assert tell(controller, Failed(2, 2.5), 2.5) == [Kill((2,))]
     assert tell(controller, Reported(0, 1, True), 3.0) == [Commit(1), InterruptRanks((0,))]
-    assert tell(controller, Stopped(0), 3.0) == [TakeDown(), Say("restarting", (1,)), StartGang(1)]
+    assert tell(controller, Stopped(0), 3.0) == [TakeDown(), Notify("restarting", (1,)), StartGroup(1)]
 
 
 def test_a_failure_waits_no_longer_for_a_rank_than_a_checkpoint_is_worth() -> None:
@@ -209,22 +209,22 @@ def test_whoever_does_not_take_the_interrupt_is_killed() -> None:
 
 def test_a_run_that_may_fail_starts_its_gang_again() -> None:
     controller = running(1, max_failures=1)
-    assert tell(controller, Died(0, 1.0)) == [TakeDown(), Say("restarting", (0,)), StartGang(1)]
-    tell(controller, GangReady(1))
+    assert tell(controller, Died(0, 1.0)) == [TakeDown(), Notify("restarting", (0,)), StartGroup(1)]
+    tell(controller, GroupReady(1))
     assert tell(controller, Died(0, 2.0)) == [TakeDown(), Finish(RunOutcome.FAILED, 0)]
 
 
 def test_a_run_that_may_fail_without_end_does_so() -> None:
     controller = running(1, max_failures=-1)
     for number in range(1, 20):
-        assert tell(controller, Died(0, 1.0))[-1] == StartGang(number)
-        tell(controller, GangReady(1))
+        assert tell(controller, Died(0, 1.0))[-1] == StartGroup(number)
+        tell(controller, GroupReady(1))
 
 
 def test_a_worker_that_dies_before_the_function_begins_is_a_failure_too() -> None:
     controller = Controller(max_failures=1)
     controller.begin()
-    assert tell(controller, Died(1, 1.0)) == [TakeDown(), Say("restarting", (1,)), StartGang(1)]
+    assert tell(controller, Died(1, 1.0)) == [TakeDown(), Notify("restarting", (1,)), StartGroup(1)]
     assert tell(controller, Failed(0, 1.0)) == [TakeDown(), Finish(RunOutcome.FAILED, 0)]
 
 
@@ -233,7 +233,7 @@ def test_a_worker_that_dies_before_the_function_begins_is_a_failure_too() -> Non
 
 def test_the_first_press_lets_all_ranks_stop_after_a_report() -> None:
     controller = running()
-    assert tell(controller, StopPressed()) == [AskToStop()]
+    assert tell(controller, StopPressed()) == [RequestStop()]
     assert tell(controller, Stopped(0)) == []
     assert tell(controller, Stopped(1)) == [TakeDown(), Finish(RunOutcome.STOPPED)]
 
@@ -251,7 +251,7 @@ def test_ranks_that_never_report_are_interrupted_after_the_others_have_stopped()
 def test_the_second_press_interrupts_and_the_third_kills() -> None:
     controller = running()
     tell(controller, StopPressed())
-    assert tell(controller, StopPressed()) == [InterruptRanks((0, 1)), Say("interrupted", (0, 1))]
+    assert tell(controller, StopPressed()) == [InterruptRanks((0, 1)), Notify("interrupted", (0, 1))]
     tell(controller, Stopped(0))
     assert tell(controller, StopPressed()) == [Kill((1,))]
     assert tell(controller, Died(1, 3.0)) == [TakeDown(), Finish(RunOutcome.STOPPED)]
@@ -263,7 +263,7 @@ def test_ranks_that_the_second_press_has_interrupted_have_all_the_time_they_need
     tell(controller, StopPressed())
     tell(controller, Stopped(0), 1.0)
     assert tell(controller, RunTimePassed(), 1.0 + ct.STOPPED_S) == []  # rank 1 is in its `finally` blocks
-    assert tell(controller, RunTimePassed(), 2.0 + ct.STOPPED_S + ct.FINALLY_S) == [Say("hangs", (1,))]
+    assert tell(controller, RunTimePassed(), 2.0 + ct.STOPPED_S + ct.FINALLY_S) == [Notify("hangs", (1,))]
 
 
 def test_a_rank_that_goes_on_after_the_second_press_is_named_once() -> None:
@@ -271,7 +271,7 @@ def test_a_rank_that_goes_on_after_the_second_press_is_named_once() -> None:
     tell(controller, StopPressed())
     tell(controller, StopPressed(), 1.0)
     tell(controller, Stopped(0), 2.0)
-    assert tell(controller, RunTimePassed(), 1.0 + ct.HANGS_S) == [Say("hangs", (1,))]
+    assert tell(controller, RunTimePassed(), 1.0 + ct.HANGS_S) == [Notify("hangs", (1,))]
     assert tell(controller, RunTimePassed(), 9.0 + ct.HANGS_S) == []
     assert tell(controller, StopPressed(), 20.0) == [Kill((1,))]
 
@@ -300,20 +300,20 @@ def test_a_failure_while_it_stops_is_told_and_not_made_good() -> None:
 def test_a_rank_that_goes_on_long_after_another_has_returned_is_named_once() -> None:
     controller = running()
     assert WakeRunAt(20.0 + ct.EARLY_S) in controller.handle(Returned(0), 20.0)
-    assert tell(controller, RunTimePassed(), 30.0) == [Say("early", (1,))]
+    assert tell(controller, RunTimePassed(), 30.0) == [Notify("early", (1,))]
     assert tell(controller, RunTimePassed(), 59.0) == []
 
 
 def test_a_run_that_says_nothing_is_asked_where_it_stands() -> None:
     controller = running()
-    assert tell(controller, RunTimePassed(), ct.STILL_S) == [Say("unheard", (0, 1))]
+    assert tell(controller, RunTimePassed(), ct.STILL_S) == [Notify("unheard", (0, 1))]
     assert tell(controller, RunTimePassed(), 2 * ct.STILL_S - 1) == []
-    assert tell(controller, RunTimePassed(), 2 * ct.STILL_S) == [Say("unheard", (0, 1))]
+    assert tell(controller, RunTimePassed(), 2 * ct.STILL_S) == [Notify("unheard", (0, 1))]
     tell(controller, Reported(0, 0), 1000.0)
-    assert tell(controller, RunTimePassed(), 1000.0 + ct.STILL_S) == [Say("still", (0, 1))]
+    assert tell(controller, RunTimePassed(), 1000.0 + ct.STILL_S) == [Notify("still", (0, 1))]
     assert tell(controller, RunTimePassed(), 1100.0) == []
     tell(controller, Reported(0, 1), 1101.0)
-    assert tell(controller, RunTimePassed(), 1101.0 + ct.STILL_S) == [Say("still", (0, 1))]
+    assert tell(controller, RunTimePassed(), 1101.0 + ct.STILL_S) == [Notify("still", (0, 1))]
 
 
 def test_events_of_ranks_that_are_through_change_nothing() -> None:

@@ -10,7 +10,7 @@ from nbaccel.train import controller as ct
 
 
 class AnyRun(RuleBasedStateMachine):
-    """Ranks, a user and a clock do as they like; the gang does what it is told, late."""
+    """Ranks, a user and a clock do as they like; the worker group does what it is told, late."""
 
     @initialize(size=st.integers(1, 4), max_failures=st.sampled_from([0, 1, 2]))
     def begin(self, size: int, max_failures: int) -> None:
@@ -35,8 +35,8 @@ class AnyRun(RuleBasedStateMachine):
         for order in orders:
             assert not self.finished, "an order after the end"
             match order:
-                case ct.StartGang(number):
-                    assert number == self.gangs and self.down, "a gang starts after the last one was taken down"
+                case ct.StartGroup(number):
+                    assert number == self.gangs and self.down, "a worker group starts after the last one was taken down"
                     self.gangs += 1
                     self.placing, self.down, self.commits = True, False, []
                     self.alive, self.doomed, self.cut_short, self.reports = set(), set(), set(), {}
@@ -51,7 +51,7 @@ class AnyRun(RuleBasedStateMachine):
                     self.down, self.placing = True, False
                     self.alive = set()
                 case ct.Finish():
-                    assert self.down, "the gang is taken down before the run ends"
+                    assert self.down, "the worker group is taken down before the run ends"
                     self.finished.append(order)
                 case ct.WakeRunAt(at):
                     self.wakes.append(at)
@@ -61,7 +61,7 @@ class AnyRun(RuleBasedStateMachine):
     def the_gang_stands(self) -> None:
         self.placing = False
         self.alive = set(range(self.size))
-        self.tell(ct.GangReady(self.size))
+        self.tell(ct.GroupReady(self.size))
 
     @precondition(lambda self: self.placing)
     @rule(rank=st.integers(0, 3))

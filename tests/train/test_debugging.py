@@ -28,6 +28,6 @@ def test_the_debug_engine_says_how_to_debug_a_training_function(kept: Callable[.
             loops.steps, train_loop_config=config, scaling_config=scaling, run_config=kept()
         ).fit()
 
-    with pytest.raises(ValueError, match=r"one process and cannot run a gang.*num_workers=0"):
+    with pytest.raises(ValueError, match=r"one process and cannot run a worker group.*num_workers=0"):
         fit(2)
     assert fit(0).metrics == {"step": 1, "loss": 0.5}

@@ -1,4 +1,4 @@
-"""Elastic gangs: as many workers as fit, when the run begins and whenever its gang starts again."""
+"""Elastic worker groups: as many workers as fit, when the run begins and whenever its worker group starts again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 import nbaccel
 from nbaccel import train
-from nbaccel.train import FailureConfig, RunConfig, ScalingConfig, gang
+from nbaccel.train import FailureConfig, RunConfig, ScalingConfig, worker_group
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from nbaccel.train.gang import as_many_as_fit
+from nbaccel.train.worker_group import as_many_as_fit
 from nbaccel.util.placement_group import placement_group, remove_placement_group
 from tests.rig import wait_until
 from tests.train import loops
@@ -39,7 +39,7 @@ def test_what_fits_follows_from_how_the_workers_are_placed(options: dict[str, An
 
 
 def size_of_gang(config: dict[str, Any]) -> int:
-    """Rank 1 of the first gang dies; the value is the size of the gang that goes on."""
+    """Rank 1 of the first worker group dies; the value is the size of the worker group that goes on."""
     if train.get_context().get_world_rank() == 1 and loops.first_time(config):
         wait_until(lambda: not config["after"] or Path(config["after"]).exists(), "the moment to die")
         loops.fail("kill")
@@ -49,13 +49,13 @@ def size_of_gang(config: dict[str, Any]) -> int:
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gang is given longer to come free: on a machine that stands still, a second is soon over."""
-    monkeypatch.setattr(gang, "_PATIENCE", 25)
+    """A worker group is given longer to come free: on a machine that stands still, a second is soon over."""
+    monkeypatch.setattr(worker_group, "_PATIENCE", 25)
 
 
 @pytest.fixture
 def trainer(cluster: Any, kept: Kept, tmp_path: Path) -> Callable[..., DataParallelTrainer]:
-    wait_until(lambda: nbaccel.available_resources().get("CPU") == 4, "the CPUs of the gang before")
+    wait_until(lambda: nbaccel.available_resources().get("CPU") == 4, "the CPUs of the worker group before")
 
     def made(after: str = "", **options: Any) -> DataParallelTrainer:
         config = {"once": str(tmp_path / "once"), "after": after}
@@ -74,7 +74,7 @@ def test_a_gang_that_starts_again_has_the_room_of_the_one_before(trainer: Callab
 def test_a_gang_that_waits_shrinks_to_what_fits(trainer: Callable[..., DataParallelTrainer], tmp_path: Path) -> None:
     run = trainer(after=str(tmp_path / "after"), failure_config=FailureConfig(max_failures=1)).start()
     wait_until(lambda: nbaccel.available_resources().get("CPU", 0) == 0, "the gang")
-    group = placement_group([{"CPU": 2}])  # it has its place as soon as the first gang has gone
+    group = placement_group([{"CPU": 2}])  # it has its place as soon as the first worker group has gone
     try:
         (tmp_path / "after").touch()
         assert run.result(timeout=120).return_value == 2
@@ -88,15 +88,15 @@ def test_a_gang_that_is_placed_while_somebody_counts_what_is_free_keeps_its_size
     (tmp_path / "once").touch()
     other = placement_group([{"CPU": 2}])
     nbaccel.get(other.ready())
-    how_many, first = gang.Gathering._how_many, [4]
+    how_many, first = worker_group.Gathering._how_many, [4]
 
-    def counted(gang: gang.Gathering) -> int:
+    def counted(worker_group: worker_group.Gathering) -> int:
         if first:
             return first.pop()
         remove_placement_group(other)
-        return how_many(gang)
+        return how_many(worker_group)
 
-    monkeypatch.setattr(gang.Gathering, "_how_many", counted)
+    monkeypatch.setattr(worker_group.Gathering, "_how_many", counted)
     assert trainer().fit().return_value == 4
 
 

@@ -280,8 +280,8 @@ def test_a_rank_that_hangs_in_c_says_where_and_ends_with_the_third_press(
     wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
 
     def where() -> str:
-        gang = run._gang
-        return "; ".join(map(run_module.place_of, run_module.stacks_of(gang.seats))) if gang else ""
+        worker_group = run._worker_group
+        return "; ".join(map(run_module.place_of, run_module.stacks_of(worker_group.seats))) if worker_group else ""
 
     # Both in this function: that rank 1 answers while C code has the lock is what faulthandler is for.
     wait_until(lambda: where().count("is in hangs_in_c (loops.py line") == 2, "both stacks")
@@ -344,7 +344,7 @@ def reports(config: dict[str, Any]) -> None:
     ],
 )
 def test_a_gang_that_no_node_can_hold_is_told_as_a_gang(scaling: ScalingConfig, why: str, kept: Kept) -> None:
-    told = rf"(?i)^The gang can never be placed: .*{why} Ask for what there is"
+    told = rf"(?i)^The worker group can never be placed: .*{why} Ask for what there is"
     with pytest.raises(ControllerError, match=told) as caught:
         fit(loops.steps, kept(), scaling)
     assert "It waits" not in str(caught.value)
@@ -381,7 +381,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_starts(tmp_path
 
 
 def test_elastic_workers_are_as_many_as_fit(kept: Kept, tmp_path: Path) -> None:
-    wait_until(lambda: nbaccel.available_resources().get("CPU") == 4, "the CPUs of the gang before")
+    wait_until(lambda: nbaccel.available_resources().get("CPU") == 4, "the CPUs of the worker group before")
     elastic = ScalingConfig(num_workers=(1, 8), resources_per_worker={"CPU": 2})
     result = fit(loops.facts, kept(), elastic, folder=str(tmp_path))
     assert result.return_value["size"] == 2
@@ -520,4 +520,4 @@ def test_a_run_in_a_task_and_in_a_thread(kept: Kept, tmp_path: Path) -> None:
 
 
 def test_a_task_may_not_take_what_a_gang_holds(cluster: Place) -> None:
-    wait_until(lambda: nbaccel.available_resources().get("CPU") == 4, "the gangs' CPUs")
+    wait_until(lambda: nbaccel.available_resources().get("CPU") == 4, "the worker groups' CPUs")

@@ -19,12 +19,12 @@ from nbaccel.train.storage import open_run
 def write(folder: Path) -> None:
     log = Journal(folder)
     log.begin("mnist", CheckpointConfig())
-    log.gang(0, 0, "", [{"node": "n"}])
+    log.worker_group(0, 0, "", [{"node": "n"}])
     for number in range(3):
         log.report(number, 0, {"loss": number})
     log.checkpoint(Kept("checkpoint_000001", 1, {"loss": 1}))
     log.failure("rank 1: ValueError: x")
-    log.gang(1, 2, "checkpoint_000001", [])
+    log.worker_group(1, 2, "checkpoint_000001", [])
     log.report(2, 0, {"loss": 20})
     log.checkpoint(Kept("checkpoint_000002", 2, {"loss": 20}))
     log.deleted("checkpoint_000001")

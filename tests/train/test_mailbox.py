@@ -1,4 +1,4 @@
-"""The meeting point of a gang: messages, when to stop, and meetings."""
+"""The meeting point of a worker group: messages, when to stop, and meetings."""
 
 from __future__ import annotations
 

@@ -25,12 +25,12 @@ def row(id: str, **more: Any) -> DeviceRow:
 
 
 def test_ranks_tasks_and_programs_on_the_device_are_named_with_their_memory() -> None:
-    gang = [seat(0, "0"), seat(1, "1"), seat(2, "1")]
+    worker_group = [seat(0, "0"), seat(1, "1"), seat(2, "1")]
     metrics = DeviceMetrics(
         memory_used_bytes=79 * GIB, processes=[(101, 20 * GIB), (102, 19 * GIB), (7, 30 * GIB), (9, None)]
     )
     busy = row("1", memory_bytes=80 * GIB, metrics=metrics, holders=[Holder("infer", 0.25, pid=7)])
-    assert memory_of(gang[1], gang, 18 * GIB, [row("0"), busy]) == (
+    assert memory_of(worker_group[1], worker_group, 18 * GIB, [row("0"), busy]) == (
         "GPU 1 has 80 GiB, of which 79 GiB are in use. Rank 1 had at most 18 GiB. Others on it: infer (pid 7, 30 GiB), "
         "rank 2 (pid 102, 19 GiB), a program outside of nbaccel (pid 9)."
     )

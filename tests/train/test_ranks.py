@@ -1,4 +1,4 @@
-"""Ranks and devices of a gang, on machines that are only described."""
+"""Ranks and devices of a worker group, on machines that are only described."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_devices_with_names_are_in_the_order_of_the_nodes_table() -> None:
 
 
 def test_nodes_follow_each_other_and_the_drivers_comes_first() -> None:
-    gang = [worker("0", node="a"), worker("0", node="b"), worker("1", node="a"), worker("1", node="b")]
-    found = seats(gang, {}, driver_node="b")
+    worker_group = [worker("0", node="a"), worker("0", node="b"), worker("1", node="a"), worker("1", node="b")]
+    found = seats(worker_group, {}, driver_node="b")
     assert [(seat.facts.node_id, seat.local_rank, seat.node_rank) for seat in found] == [
         ("b", 0, 0),
         ("b", 1, 0),

@@ -150,16 +150,16 @@ def test_a_run_that_another_machine_has_carried_on_replaces_what_is_here(
 
 def test_filesystems_of_fsspec_and_pyarrow_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBACCEL_STORAGE", str(tmp_path / "this machine"))
-    given = [fsspec.filesystem("file")]
+    given = [fsspec.filesystem("dir", path=str(tmp_path), fs=fsspec.filesystem("file"))]
     try:
         from pyarrow import fs
     except ImportError:
         pass
     else:
-        given.append(fs.LocalFileSystem())
+        given.append(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()))
     for number, filesystem in enumerate(given):
         place = tmp_path / str(number)
-        config = RunConfig(name="run", storage_path=str(place), storage_filesystem=filesystem)
+        config = RunConfig(name="run", storage_path=str(number), storage_filesystem=filesystem)
         steps(open_run(config, ""), config, 0, tmp_path=tmp_path).close("finished", None, None)
         assert (place / "run/checkpoint_000000/deep/model").read_text() == "0"
         assert (place / "run/.checkpoint_000000.complete").exists()
@@ -167,3 +167,4 @@ def test_filesystems_of_fsspec_and_pyarrow_are_taken(tmp_path: Path, monkeypatch
 
 def test_a_folder_is_no_remote_storage() -> None:
     assert storage_of("/tmp/runs") is None and storage_of("file:///tmp/runs") is None
+    assert storage_of("/tmp/runs", fsspec.filesystem("file")) is None

@@ -37,8 +37,8 @@ def seats(number: int) -> list[Seat]:
 
 def facts(ranks: int = 2, **options: Any) -> RunFacts:
     run = RunFacts("run-1", "mnist", "/runs/mnist", 1000.0, **options)
-    run.gang_begins(ranks)
-    run.gang_stands(seats(ranks), 0)
+    run.worker_group_begins(ranks)
+    run.worker_group_stands(seats(ranks), 0)
     return run
 
 
@@ -63,16 +63,16 @@ def test_each_rank_has_a_dot_that_follows_the_controllers_events() -> None:
 
 def test_a_run_goes_through_its_states() -> None:
     run = RunFacts("run-1", "mnist", "/runs/mnist", 1000.0, each={"CPU": 1})
-    run.gang_begins(2)
+    run.worker_group_begins(2)
     run.waits("2 CPUs are held by others")
     assert (drawn(run).state, drawn(run).why) == ("waiting", "2 CPUs are held by others")
     assert run_snapshot.gang_words(drawn(run)) == "2 workers with 1 CPU each"
-    run.gang_stands(seats(2), 0)
+    run.worker_group_stands(seats(2), 0)
     assert (drawn(run).state, drawn(run).why) == ("running", "")
     run.failures += 1
-    run.gang_begins(2)
+    run.worker_group_begins(2)
     assert drawn(run).state == "restarting"
-    run.gang_stands(seats(2), 0)
+    run.worker_group_stands(seats(2), 0)
     run.happened(ct.StopPressed())
     assert drawn(run).state == "stopping" and drawn(run).is_under_way
     run.ended("stopped", "", 1065.0)
@@ -100,7 +100,7 @@ def test_reports_after_the_checkpoint_of_a_restart_are_taken_back() -> None:
     run = facts()
     for number in range(6):
         run.reported(number, {"loss": float(number)}, 0.0)
-    run.gang_stands(seats(2), 3)
+    run.worker_group_stands(seats(2), 3)
     assert drawn(run).reports == 3 and drawn(run).curves[0].points == [(0, 0.0), (1, 1.0), (2, 2.0)]
 
 
@@ -160,8 +160,8 @@ def test_epochs_and_the_time_that_is_left_are_told_where_they_are_known() -> Non
 def test_a_run_that_goes_on_shows_what_it_had_before() -> None:
     run = RunFacts("run-1", "mnist", "/runs/mnist", 1000.0, epochs=6)
     run.goes_on_from([{"report": epoch, "metrics": {"epoch": epoch, "loss": 1.0 - epoch / 10}} for epoch in range(5)])
-    run.gang_begins(1)
-    run.gang_stands(seats(1), 3)  # after the checkpoint of report 2
+    run.worker_group_begins(1)
+    run.worker_group_stands(seats(1), 3)  # after the checkpoint of report 2
     for epoch in range(3, 6):
         run.reported(epoch, {"epoch": epoch, "loss": 0.5}, 1000.0 + epoch)
     shown = drawn(run)

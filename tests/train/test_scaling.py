@@ -1,4 +1,4 @@
-"""ScalingConfig: what a gang asks for, and every error of Ray Train's class with its type."""
+"""ScalingConfig: what a worker group asks for, and every error of Ray Train's class with its type."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def torch_with(*types: str) -> Any:
     return SimpleNamespace(__version__="2.13.0+cpu", **modules)
 
 
-def gang(
+def worker_group(
     *held: list[str], variable: str = "CUDA_VISIBLE_DEVICES", resource: str = "GPU", share: bool = True
 ) -> list[Seat]:
     facts = [
@@ -40,47 +40,47 @@ CUDA = torch_with("cuda")
 
 
 def test_two_workers_with_a_gpu_each_have_their_own_in_the_shared_list() -> None:
-    assert chosen(gang(["0"], ["1"]), CUDA) == [(("cuda:0",), "nccl"), (("cuda:1",), "nccl")]
-    assert chosen(gang(["3"]), CUDA) == [(("cuda:0",), "nccl")]
+    assert chosen(worker_group(["0"], ["1"]), CUDA) == [(("cuda:0",), "nccl"), (("cuda:1",), "nccl")]
+    assert chosen(worker_group(["3"]), CUDA) == [(("cuda:0",), "nccl")]
 
 
 def test_without_sharing_each_has_the_first() -> None:
-    assert chosen(gang(["0"], ["1"], share=False), CUDA) == [(("cuda:0",), "nccl")] * 2
+    assert chosen(worker_group(["0"], ["1"], share=False), CUDA) == [(("cuda:0",), "nccl")] * 2
 
 
 def test_two_gpus_each() -> None:
-    assert chosen(gang(["0", "1"], ["2", "3"]), CUDA) == [
+    assert chosen(worker_group(["0", "1"], ["2", "3"]), CUDA) == [
         (("cuda:0", "cuda:1"), "nccl"),
         (("cuda:2", "cuda:3"), "nccl"),
     ]
-    assert chosen(gang(["2", "3"]), CUDA) == [(("cuda:0", "cuda:1"), "nccl")]
+    assert chosen(worker_group(["2", "3"]), CUDA) == [(("cuda:0", "cuda:1"), "nccl")]
 
 
 def test_halves_put_two_ranks_on_each_and_are_connected_by_gloo() -> None:
-    halves = gang(*([str(number // 2)] for number in range(8)))
+    halves = worker_group(*([str(number // 2)] for number in range(8)))
     assert chosen(halves, CUDA) == [((f"cuda:{number // 2}",), "gloo") for number in range(8)]
     assert "Two ranks share a GPU, which nccl refuses" in choose(CUDA, halves[0], {"GPU": "real"}).note
 
 
 def test_one_shared_device_lets_all_ranks_use_gloo() -> None:
-    assert {backend for _, backend in chosen(gang(["0"], ["0"], ["1"]), CUDA)} == {"gloo"}
+    assert {backend for _, backend in chosen(worker_group(["0"], ["0"], ["1"]), CUDA)} == {"gloo"}
 
 
 def test_sixteen_gpus_are_counted_as_numbers() -> None:
-    found = chosen(gang(*([str(number)] for number in range(16))), CUDA)
+    found = chosen(worker_group(*([str(number)] for number in range(16))), CUDA)
     assert [devices for devices, _ in found] == [(f"cuda:{number}",) for number in range(16)]
 
 
 def test_gpus_of_other_makers() -> None:
-    intel = gang(["0"], ["1"], variable="ONEAPI_DEVICE_SELECTOR")
+    intel = worker_group(["0"], ["1"], variable="ONEAPI_DEVICE_SELECTOR")
     assert chosen(intel, torch_with("xpu")) == [(("xpu:0",), "xccl"), (("xpu:1",), "xccl")]
-    amd = gang(["0"], ["1"], variable="ROCR_VISIBLE_DEVICES")
+    amd = worker_group(["0"], ["1"], variable="ROCR_VISIBLE_DEVICES")
     assert chosen(amd, CUDA)[1] == (("cuda:1",), "nccl")
 
 
 @pytest.mark.parametrize(("resource", "plug_in"), [("NPU", "torch_npu"), ("HPU", "habana_frameworks.torch")])
 def test_ascend_and_gaudi_need_their_plug_in(resource: str, plug_in: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = gang(["0"], ["1"], variable=f"{resource}_VISIBLE", resource=resource)
+    found = worker_group(["0"], ["1"], variable=f"{resource}_VISIBLE", resource=resource)
     kind = resource.lower()
     with pytest.raises(RuntimeError, match=plug_in.partition(".")[0]):
         choose(torch_with(kind), found[0], {resource: "real"})
@@ -92,7 +92,7 @@ def test_ascend_and_gaudi_need_their_plug_in(resource: str, plug_in: str, monkey
 
 @pytest.mark.parametrize("kind", ["logical", "simulated"])
 def test_devices_that_are_not_there_compute_on_the_cpu(kind: str) -> None:
-    found = gang(["0"], ["1"])
+    found = worker_group(["0"], ["1"])
     assert chosen(found, torch_with(), kind) == [(("cpu",), "gloo")] * 2
     assert f"The GPUs of this run are {kind}" in choose(torch_with(), found[0], {"GPU": kind}).note
     assert chosen(found, CUDA, kind) == [(("cuda:0",), "nccl"), (("cuda:1",), "nccl")]
@@ -100,9 +100,9 @@ def test_devices_that_are_not_there_compute_on_the_cpu(kind: str) -> None:
 
 def test_a_real_device_that_torch_cannot_use_is_an_error_that_names_the_build() -> None:
     with pytest.raises(RuntimeError, match=r"GPU 1, which is a real device.*2\.13\.0\+cpu.*torch with CUDA"):
-        choose(torch_with(), gang(["0"], ["1"])[1], {"GPU": "real"})
+        choose(torch_with(), worker_group(["0"], ["1"])[1], {"GPU": "real"})
     with pytest.raises(RuntimeError, match=r"TPU.*JAX"):
-        choose(torch_with(), gang(["0"], variable="TPU_VISIBLE_CHIPS", resource="TPU")[0], {"TPU": "real"})
+        choose(torch_with(), worker_group(["0"], variable="TPU_VISIBLE_CHIPS", resource="TPU")[0], {"TPU": "real"})
 
 
 def test_a_worker_without_a_device_computes_on_the_cpu() -> None:

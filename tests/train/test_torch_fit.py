@@ -65,7 +65,7 @@ def test_two_ranks_learn_what_one_process_learns(kept: Kept) -> None:
 def test_a_function_for_gpus_runs_on_devices_that_are_only_counted(
     kept: Kept, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "_told", set())
+    monkeypatch.setattr(run, "_notified", set())
     shared = ScalingConfig(num_workers=2, use_gpu=True, resources_per_worker={"GPU": 2})
     found = fit(torch_loops.together, kept(), shared, train_loop_config={}).return_value
     assert (found["device"], found["devices"], found["backend"]) == ("cpu", ["cpu"], "gloo")
@@ -119,8 +119,8 @@ def test_where_each_rank_stands_can_be_asked_while_one_waits_in_an_operation(
     wait_until(lambda: all((tmp_path / f"there-{rank}").exists() for rank in range(2)), "both ranks")
 
     def standing() -> list[str]:
-        gang = begun._gang
-        return [run.place_of(stack) for stack in run.stacks_of(gang.seats)] if gang else []
+        worker_group = begun._worker_group
+        return [run.place_of(stack) for stack in run.stacks_of(worker_group.seats)] if worker_group else []
 
     wait_until(lambda: "waits in all_reduce" in "".join(standing()[:1]), "rank 0 to wait")
     wait_until(lambda: "is in nobody_comes (torch_loops.py line" in "".join(standing()[1:]), "rank 1 to be there")

@@ -1,4 +1,4 @@
-"""A rank's process, without a gang: interrupts that come before and after its function."""
+"""A rank's process, without a worker group: interrupts that come before and after its function."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ NEEDS = {
 # Those that compute what their library computes are not compared with Ray.
 COMPARED = {
     "lightning_in_trials", "between_ranks", "continued_model", "facts_of_configs", "best_checkpoints", "old_options",
+    "accelerate_goes_on", "lightning_regression", "pytorch_classifier", "transformers_trainer",
 }  # fmt: skip
 
 

@@ -204,7 +204,7 @@ def test_all_methods_of_a_callback_are_called(kept: Kept, tmp_path: Any) -> None
     ]
 
 
-class Told(tune.Callback):
+class OnAnswer(tune.Callback):
     """Notes what its methods are told."""
 
     def __init__(self) -> None:
@@ -244,7 +244,7 @@ class Older(Old):
 
 
 def test_a_callback_is_told_as_in_ray(kept: Kept, tmp_path: Path) -> None:
-    callbacks: list[Any] = [Told(), Old(), Older()]
+    callbacks: list[Any] = [OnAnswer(), Old(), Older()]
     space = {"x": 1, "steps": 1, "fails_in": tune.grid_search([1, 0]), "how": "raise", "folder": str(tmp_path)}
     config = tune.TuneConfig(num_samples=1, max_concurrent_trials=1, time_budget_s=60)
     running = kept(callbacks=callbacks, stop={"step": 5})

@@ -10,7 +10,7 @@ import pytest
 
 import nbaccel
 from nbaccel import tune
-from nbaccel.tune.resources import asked_by, resources_of
+from nbaccel.tune.resources import requested_by, resources_of
 
 
 def test_keys_may_be_in_lower_or_upper_case() -> None:
@@ -67,7 +67,7 @@ def test_resources_stay_with_the_function() -> None:
         return None
 
     bound = tune.with_resources(train, {"gpu": 1})
-    assert asked_by(bound) == {"gpu": 1} and bound.__name__ == "train" and asked_by(train) is None
+    assert requested_by(bound) == {"gpu": 1} and bound.__name__ == "train" and requested_by(train) is None
     with pytest.raises(ValueError, match="must be a function of the config"):
         tune.with_resources(3, {"gpu": 1})
     with pytest.raises(ValueError, match="both say what a trial holds"):

@@ -49,7 +49,7 @@ class Noting(TrialHost):
     def latest_checkpoint(self) -> Checkpoint | None:
         return None
 
-    def gang_begins(self, group: PlacementGroup) -> None:
+    def worker_group_begins(self, group: PlacementGroup) -> None:
         self.held = group
 
     def fit_begins(self) -> Any:
@@ -83,8 +83,8 @@ def test_what_a_restarted_gang_reports_again_is_handed_on_once() -> None:
     forwarding = Forwarding(trial)
     for number in (0, 1):
         forwarding.reported(number, {"n": number}, has_files=False)
-    forwarding.reported(2, {"n": 2}, has_files=True)  # the gang dies before its files have come
-    forwarding.gang_begins(PlacementGroup("00"))
+    forwarding.reported(2, {"n": 2}, has_files=True)  # the worker group dies before its files have come
+    forwarding.worker_group_begins(PlacementGroup("00"))
     for number in (1, 2):
         forwarding.reported(number, {"n": number}, has_files=False)
     forwarding.run_ends()
@@ -106,7 +106,7 @@ def test_a_trial_of_a_trainer_holds_what_its_gang_does() -> None:
     asked = resources_of(trial.resources, {"scaling_config": {"num_workers": 3, "use_gpu": True}})
     assert asked.bundles == ({"GPU": 1},) * 3
     asked = resources_of(trial.resources, {"scaling_config": train.ScalingConfig(num_workers=(1, 4))})
-    assert asked.total == {"CPU": 1}  # of an elastic gang, what it needs
+    assert asked.total == {"CPU": 1}  # of an elastic worker group, what it needs
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_callbacks_of_a_tuned_trainer_are_refused() -> None:
         tune.Tuner(trainer)
 
 
-# ---- with real gangs
+# ---- with real worker groups
 
 
 @pytest.mark.usefixtures("cluster")
@@ -209,7 +209,7 @@ class TestRuns:
         wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 3, "the gang")
         (trial,) = runner.experiment.trials.values()
         os.kill(wait_until(lambda: trial.pid, "the experiment to know of the trial's process"), signal.SIGKILL)
-        wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 6, "the gang of the second attempt")
+        wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 6, "the worker group of the second attempt")
         runner.stop()
         runner.stop()
         runner.wait_with_ladder()

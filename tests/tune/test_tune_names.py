@@ -200,8 +200,11 @@ def test_resume_says_which_trials_go_on(
     monkeypatch.setattr(tune.Tuner, "restore", lambda folder, trainable, **how: asked.update(how))
     with pytest.raises(AttributeError):  # there is no tuner to go on
         tune.run(len, name="e", storage_path=str(tmp_path), resume=resume)
-    kinds = ("resume_unfinished", "resume_errored", "restart_errored")
-    assert tuple(asked[kind] for kind in kinds) == (unfinished, errored, restarted)
+    how = asked["_resume_config"]
+    assert (how.unfinished.value, how.errored.value) == (
+        "resume" if unfinished else "skip",
+        "restart" if restarted else "resume" if errored else "skip",
+    )
 
 
 @pytest.mark.parametrize("resume", ["LOCAL", "REMOTE", "PROMPT", "ERRORED_ONLY", "LOCAL+ERRORED"])
@@ -238,7 +241,7 @@ def test_only_a_name_that_somebody_gave_is_told_when_it_is_taken(tmp_path: Path)
     unnamed, named = train.RunConfig(storage_path=str(tmp_path)), train.RunConfig("mine", str(tmp_path))
     opened = [experiment_journal.open_new(config, "len_2026-11-21") for config in (unnamed, unnamed, named, named)]
     assert [each.name for each in opened] == ["len_2026-11-21", "len_2026-11-21-2", "mine", "mine-2"]
-    assert [each.said != "" for each in opened] == [False, False, False, True]
+    assert [each.note != "" for each in opened] == [False, False, False, True]
     for each in opened:
         each.close()
 

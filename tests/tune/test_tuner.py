@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -273,15 +274,20 @@ def test_the_second_stop_interrupts_what_never_reports(kept: Kept, tmp_path: Pat
 
 
 def test_functions_of_a_trial_say_where_they_belong() -> None:
-    for use in (lambda: tune.report({}), tune.get_checkpoint, tune.get_context):
-        with pytest.raises(RuntimeError, match=r"cannot be used outside of a trial: call it in the function"):
-            use()
+    with pytest.raises(RuntimeError, match=r"cannot be used outside of a trial: call it in the function"):
+        tune.get_context()
+
+
+def test_a_trainable_may_be_called_by_itself_and_warns_as_in_ray() -> None:
+    with pytest.warns(UserWarning, match=r"`tune.(report|get_checkpoint)` does nothing outside of a trial") as warned:
+        trainables.steps({"x": 1, "steps": 2, "saves": False})
+    assert len(warned) == 3 and {each.filename for each in warned} == {trainables.__file__}
 
 
 def test_a_url_is_refused_instead_of_being_taken_for_a_folder() -> None:
     with pytest.raises(NotImplementedError, match="Copy the folder afterwards"):
         tune.RunConfig(storage_path="s3://bucket/runs")
-    with pytest.raises(NotImplementedError, match="takes a folder"):
+    with pytest.raises(NotImplementedError, match=r"Tuner\.restore: an experiment is in a folder"):
         tune.Tuner.restore("s3://bucket/runs/first", trainables.square)
 
 
@@ -461,10 +467,27 @@ def test_a_trials_result_is_read_from_its_folder(kept: Kept) -> None:
 def test_a_trial_that_goes_on_may_be_chosen_by_what_went_on_before(kept: Kept) -> None:
     for how, expected in (("skip", 1), ("resume", 0), ("restart", 0)):
         storage = {"storage_path": kept().storage_path, "name": how}
+        config = {"x": 1, "mended": os.path.join(kept().storage_path or "", f"{how}.mended")}
         with pytest.raises(tune.TuneError):
-            tune.run(trainables.raises, config={"x": 1}, **storage)
-        again = {"resume": True, "resume_config": tune.ResumeConfig(errored=how), "raise_on_failed_trial": False}
-        analysis = tune.run(trainables.square, config={"x": 1}, **storage, **again)
+            tune.run(trainables.raises_until, config=config, **storage)
+        Path(config["mended"]).touch()
+        again = {"resume_config": tune.ResumeConfig(errored=how), "raise_on_failed_trial": False}
+        analysis = tune.run(trainables.raises_until, config=config, **storage, **again)
         assert sum(each.status == "ERROR" for each in analysis.trials) == expected
-    with pytest.raises(NotImplementedError, match="finished trials never run again"):
-        tune.ResumeConfig(finished="restart")
+
+
+@pytest.mark.parametrize(("how", "expected"), [("skip", [1]), ("resume", [1, 2]), ("restart", [1])])
+def test_a_finished_trial_goes_on_or_begins_again_if_that_is_asked(
+    how: str, expected: list[int], kept: Kept, tmp_path: Path
+) -> None:
+    def counts(config: dict[str, Any]) -> None:
+        before = tune.get_checkpoint()
+        number = (before.load() if before else 0) + 1
+        (tmp_path / f"{os.getpid()}-{time.time_ns()}.began").touch()
+        tune.report({"number": number}, checkpoint=tune.Checkpoint.save(number))
+
+    options: dict[str, Any] = {"storage_path": kept().storage_path, "name": "counts"}
+    tune.run(counts, **options)
+    (trial,) = tune.run(counts, **options, resume_config=tune.ResumeConfig(finished=how)).trials
+    assert [each["metrics"]["number"] for each in trial.reports] == expected
+    assert len(list(tmp_path.glob("*.began"))) == (1 if how == "skip" else 2)

@@ -19,7 +19,7 @@ from nbaccel.train.torch import TorchTrainer
 from nbaccel.train.torch.config import TorchConfig
 from nbaccel.tune.logger import CSVLoggerCallback
 from nbaccel.tune.search import ConcurrencyLimiter, Searcher
-from nbaccel.tune.tuner import Trial
+from nbaccel.tune.trial import Trial
 
 # ---- init
 

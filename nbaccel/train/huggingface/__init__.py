@@ -1,4 +1,4 @@
-"""Libraries of Hugging Face in a gang. The trainers that Ray had here before version 2.7 say what to write."""
+"""Libraries of Hugging Face in a worker group. The trainers that Ray had here before version 2.7 say what to write."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Transformers' Trainer in a gang, with the names of `ray.train.huggingface.transformers` 2.60.
+"""Transformers' Trainer in a worker group, with the names of `ray.train.huggingface.transformers` 2.60.
 
 A `transformers.Trainer` in a TorchTrainer's function trains with all ranks by itself: it reads torchrun's variables.
 The callback reports what it logs and saves.

@@ -1,7 +1,7 @@
-"""PyTorch in a gang: process groups, devices, models and data loaders. Names of `ray.train.torch` 2.60.
+"""PyTorch in a worker group: process groups, devices, models and data loaders. Names of `ray.train.torch` 2.60.
 
 Importing this loads no torch here: the workers load it, and a driver without tensors does not need it. The engine may
-load it for workers to come, in the background, so that a gang does not wait for it.
+load it for workers to come, in the background, so that a worker group does not wait for it.
 """
 
 import importlib
@@ -41,7 +41,7 @@ _HOMES = {
 _GONE = ("accelerate", "backward", "prepare_optimizer")
 _ELSEWHERE = {
     "TorchCheckpoint": "Checkpoint.save(model.state_dict()) keeps a state, and checkpoint.load() gives it back.",
-    "TorchftConfig": "a gang starts again as a whole: FailureConfig(max_failures=...).",
+    "TorchftConfig": "a worker group starts again as a whole: FailureConfig(max_failures=...).",
 }
 
 hints.expect_imports(["torch"])

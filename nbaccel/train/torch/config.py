@@ -379,7 +379,7 @@ def _without(torch: Any, seat: Seat, resource: str, family: Family, kind: str) -
 
 
 class TorchTrainer(DataParallelTrainer):
-    """Run a PyTorch training function in all workers of a gang, with a process group that is ready when it begins.
+    """Run a PyTorch training function in all workers of a group, with a process group that is ready when it begins.
 
     The options are those of DataParallelTrainer, and `torch_config`: how the ranks are connected.
 

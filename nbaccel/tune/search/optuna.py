@@ -221,8 +221,8 @@ def of_asking(error: ValueError, study: Any, distributions: Mapping[str, Any]) -
     if not changed:  # of a function, which has not got to the other parameters of this trial
         changed = [name for name in before if name not in study.trials[-1].distributions]
     names = " or ".join(repr(name) for name in changed) or "(unknown)"
-    here = [f"{_said(distributions[name])} now, " for name in changed if name in distributions]
-    earlier = "; ".join(_said(before[name]) for name in changed)
+    here = [f"{_text_of(distributions[name])} now, " for name in changed if name in distributions]
+    earlier = "; ".join(_text_of(before[name]) for name in changed)
     return ValueError(
         f"The parameter {names} has other values than in earlier trials of the study {study.study_name!r} "
         f"({''.join(here)}{earlier} before), and Optuna keeps the kind and the choices of a parameter for a whole "
@@ -237,7 +237,7 @@ def _differs(one: Any, other: Any) -> bool:
     return hasattr(one, "choices") and one != other
 
 
-def _said(distribution: Any) -> str:
+def _text_of(distribution: Any) -> str:
     if hasattr(distribution, "choices"):
         return ", ".join(repr(each) for each in distribution.choices)[:200]
     return repr(distribution)

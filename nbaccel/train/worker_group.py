@@ -1,7 +1,7 @@
-"""A gang: all workers of a run at one time, as a placement group and an actor in each of its bundles.
+"""A worker group: all workers of a run at one time, as a placement group and an actor in each of its bundles.
 
 ```
-  placement group + actors ─► facts of each ─► seats ─► prepare ─► (a backend's on_start) ─► gang_ready
+  placement group + actors ─► facts of each ─► seats ─► prepare ─► (a backend's on_start) ─► worker_group_ready
         │ never fits                │ storage is not shared
         └──────────► no_place ◄─────┘                          a worker fails ─► worker_failed
 ```
@@ -53,7 +53,7 @@ def group_name(whose: str) -> str:
 
 
 def never_fits(scaling: ScalingConfig, num_workers: int, totals: Mapping[str, float]) -> str:
-    """Why this machine can never hold the gang, with numbers; "" where it can."""
+    """Why this machine can never hold the worker group, with numbers; "" where it can."""
     needed: Resources = {}
     for bundle in scaling.bundles(num_workers):
         for name, amount in bundle.items():
@@ -70,7 +70,7 @@ def _too_much(scaling: ScalingConfig, num_workers: int, name: str, needed: float
     beside = f", and trainer_resources for {extra:g}" if extra else ""
     workers = "1 worker asks" if num_workers == 1 else f"{num_workers} workers ask"
     return (
-        f"The gang can never be placed: {workers} for {each:g} {name} each{beside}, which is {needed:g} of the "
+        f"The worker group can never be placed: {workers} for {each:g} {name} each{beside}, which is {needed:g} of the "
         f"{there:g} {name} that there are. Ask for fewer workers or for less of {name}."
     )
 
@@ -79,7 +79,7 @@ Node = tuple[Mapping[str, float], Mapping[str, str]]  # what is available on it,
 
 
 def as_many_as_fit(scaling: ScalingConfig, nodes: Sequence[Node]) -> int:
-    """How many workers of an elastic gang these nodes can hold now, between `min_workers` and `max_workers`.
+    """How many workers of an elastic worker group these nodes can hold now, between `min_workers` and `max_workers`.
 
     Counted by resources, the placement strategy and equal labels. What only the engine knows, such as fractions of
     devices, may leave room for fewer.
@@ -115,8 +115,8 @@ def _is_condition(value: str) -> bool:
     return value.startswith("!") or "(" in value
 
 
-class Gang:
-    """The workers of one gang, by their number until they have ranks."""
+class WorkerGroup:
+    """The workers of one worker group, by their number until they have ranks."""
 
     def __init__(self, name: str, scaling: ScalingConfig, num_workers: int, runtime_env: Any) -> None:
         """Ask for the workers of the run of this name; returns at once."""
@@ -129,7 +129,7 @@ class Gang:
         self.group = placement_group(
             scaling.bundles(num_workers),
             scaling.placement_strategy,
-            group_name(f"{name}'s gang"),
+            group_name(f"{name}'s worker group"),
             bundle_label_selector=scaling.labels(num_workers),
         )
         options = _options(scaling)
@@ -152,7 +152,7 @@ class Gang:
         return self.group.ready()
 
     def why_it_waits(self) -> tuple[str, bool]:
-        """Why the gang waits: (a sentence, whether it can never be placed)."""
+        """Why the worker group waits: (a sentence, whether it can never be placed)."""
         found = nbaccel.explain(self.group)
         return found.sentence, found.ever is False
 
@@ -211,7 +211,7 @@ def _options(scaling: ScalingConfig) -> dict[str, Any]:
     options: dict[str, Any] = {
         "num_cpus": asked.get("CPU", 0),
         "num_gpus": asked.get("GPU", 0),
-        "max_restarts": 0,  # the gang starts again as a whole, never one of it
+        "max_restarts": 0,  # the worker group starts again as a whole, never one of it
         "max_task_retries": 0,
     }
     if "memory" in asked:
@@ -228,25 +228,25 @@ def _options(scaling: ScalingConfig) -> dict[str, Any]:
     return options
 
 
-class WorkerGroup:
-    """The gang as a `Backend` sees it, with Ray Train's small interface."""
+class BackendWorkers:
+    """The worker group as a `Backend` sees it, with Ray Train's small interface."""
 
-    def __init__(self, gang: Gang, scaling: ScalingConfig) -> None:
-        self._gang = gang
+    def __init__(self, worker_group: WorkerGroup, scaling: ScalingConfig) -> None:
+        self._worker_group = worker_group
         self._scaling = scaling
 
     def __len__(self) -> int:
-        return self._gang.size
+        return self._worker_group.size
 
     def execute_async(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[ObjectRef[Any]]:
-        return [self._gang.execute(rank, function, args, kwargs) for rank in range(len(self))]
+        return [self._worker_group.execute(rank, function, args, kwargs) for rank in range(len(self))]
 
     def execute(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Any]:
         """Run a function in every worker; returns the results by rank."""
         return nbaccel.get(self.execute_async(function, *args, **kwargs))
 
     def execute_single_async(self, rank: int, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self._gang.execute(rank, function, args, kwargs)
+        return self._worker_group.execute(rank, function, args, kwargs)
 
     def execute_single(self, rank: int, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return nbaccel.get(self.execute_single_async(rank, function, *args, **kwargs))
@@ -255,24 +255,24 @@ class WorkerGroup:
         return self._scaling._resources_per_worker_not_none
 
 
-# ---- how a gang comes together: resources, processes, ranks, devices, and a framework's own preparations
+# ---- how a worker group comes together: resources, processes, ranks, devices, and a framework's own preparations
 
 
 _LEAVE_S = 10.0  # so long may a backend take to shut down
-_LOOK_S = 0.2  # a gang that is not placed after so long is explained
-_PATIENCE = 5  # so many looks may an elastic gang wait although there seems to be room for all of it
+_LOOK_S = 0.2  # a worker group that is not placed after so long is explained
+_PATIENCE = 5  # so many looks may an elastic worker group wait although there seems to be room for all of it
 
 Kinds = dict[tuple[str, str, str], str]  # (node id, resource, device id) -> "real", "logical" or "simulated"
 
 
-class GangListener(Protocol):
+class GroupListener(Protocol):
     """The object that learns the outcome, in the run's thread."""
 
-    def gang_ready(self, gang: Gang) -> None: ...
+    def worker_group_ready(self, worker_group: WorkerGroup) -> None: ...
 
-    def gang_waits(self, sentence: str) -> None: ...
+    def worker_group_waits(self, sentence: str) -> None: ...
 
-    def gang_shrinks(self, gang: Gang) -> None: ...
+    def worker_group_shrinks(self, worker_group: WorkerGroup) -> None: ...
 
     def folder_is_not_shared(self, sentence: str) -> None: ...
 
@@ -282,7 +282,7 @@ class GangListener(Protocol):
 
 
 class Gathering:
-    """The gathering of one gang. All of it but the backend's own methods runs in the run's thread."""
+    """The gathering of one worker group. All of it but the backend's own methods runs in the run's thread."""
 
     def __init__(
         self,
@@ -295,7 +295,7 @@ class Gathering:
         name: str,
         before: Sequence[Seat] = (),
     ) -> None:
-        """`before`: the seats of the gang before, whose resources come free soon."""
+        """`before`: the seats of the worker group before, whose resources come free soon."""
         self._inbox = inbox
         self._mailbox = mailbox
         self._scaling = scaling
@@ -306,24 +306,24 @@ class Gathering:
         self._before = before
         self._sharing: set[str] = set()  # nodes that see the run's folder
 
-    def begin(self, number: int, controller: Controller, told: GangListener) -> Gang:
+    def begin(self, number: int, controller: Controller, listener: GroupListener) -> WorkerGroup:
         """Ask for everything; returns at once."""
-        self._number, self._controller, self._told = number, controller, told
+        self._number, self._controller, self._listener = number, controller, listener
         return self._ask_for(self._how_many())
 
-    def _ask_for(self, size: int) -> Gang:
+    def _ask_for(self, size: int) -> WorkerGroup:
         self._looks = 0
-        self._gang = Gang(self._name, self._scaling, size, self._config.worker_runtime_env)
-        self._records.gang_begins(size)
+        self._worker_group = WorkerGroup(self._name, self._scaling, size, self._config.worker_runtime_env)
+        self._records.worker_group_begins(size)
         begun = self._mailbox.begin.remote(self._number, size, self._records.first_report)
         probe = f".probe-{secrets.token_hex(4)}"
-        refs = [begun, *self._gang.ask_facts(self._records.folder, probe)]
+        refs = [begun, *self._worker_group.ask_facts(self._records.folder, probe)]
         self._when_all(refs, lambda values: self._facts_came(values[1:], probe))
         self._look_later()
-        return self._gang
+        return self._worker_group
 
-    def _is_wanted(self, gang: Gang) -> bool:
-        return gang is self._gang and not gang.is_down and not self._controller.has_ended
+    def _is_wanted(self, worker_group: WorkerGroup) -> bool:
+        return worker_group is self._worker_group and not worker_group.is_down and not self._controller.has_ended
 
     def _how_many(self) -> int:
         if not self._scaling.elasticity_enabled:
@@ -332,7 +332,7 @@ class Gathering:
         return as_many_as_fit(self._scaling, nodes)
 
     def _soon_free(self, node: Any) -> dict[str, float]:
-        """What is available on a node, with what the gang before held there: its processes may not have ended yet."""
+        """What is available on a node, with what the group before held there: its processes may not have ended yet."""
         seats = [seat for seat in self._before if seat.facts.node_id == node.node_id]
         free = dict(node.available)
         for name, amount in self._scaling._resources_per_worker_not_none.items():
@@ -340,61 +340,61 @@ class Gathering:
         return free
 
     def _look_later(self) -> None:
-        """Ask the engine later why the gang waits, because a gang that is not placed at once may wait forever."""
-        gang, placed = self._gang, self._gang.placed()
-        timer = threading.Timer(_LOOK_S, lambda: self._inbox.put(lambda: self._look(gang, placed)))
+        """Ask the engine later why the worker group waits: one that is not placed at once may wait forever."""
+        worker_group, placed = self._worker_group, self._worker_group.placed()
+        timer = threading.Timer(_LOOK_S, lambda: self._inbox.put(lambda: self._look(worker_group, placed)))
         timer.daemon = True
         timer.start()
 
-    def _look(self, gang: Gang, placed: Any) -> None:
-        if not self._is_wanted(gang) or gang.facts or _is_ready(placed):
+    def _look(self, worker_group: WorkerGroup, placed: Any) -> None:
+        if not self._is_wanted(worker_group) or worker_group.facts or _is_ready(placed):
             return
-        sentence, never = gang.why_it_waits()
+        sentence, never = worker_group.why_it_waits()
         if _is_ready(placed):  # meanwhile
             return
-        if gang.size > self._scaling.min_workers:
+        if worker_group.size > self._scaling.min_workers:
             self._shrink(placed, sentence, never=never)
         elif never:
-            self._told.no_place(ControllerError(failures.never_placed(sentence)))
+            self._listener.no_place(ControllerError(failures.never_placed(sentence)))
         else:
-            self._told.gang_waits(sentence)
+            self._listener.worker_group_waits(sentence)
 
     def _shrink(self, placed: Any, sentence: str, *, never: bool) -> None:
-        """Ask for fewer workers, since an elastic gang does not wait for its largest size."""
+        """Ask for fewer workers, since an elastic worker group does not wait for its largest size."""
         self._looks += 1
         if self._looks >= _PATIENCE:
             self._before = ()  # what is not free by now is somebody else's
         size = self._how_many()
-        if _is_ready(placed):  # meanwhile: what is free is what this gang has left
+        if _is_ready(placed):  # meanwhile: what is free is what this worker group has left
             return
-        if size >= self._gang.size:
+        if size >= self._worker_group.size:
             if not never and self._looks < _PATIENCE:
                 self._look_later()
                 return
-            size = self._gang.size - 1
+            size = self._worker_group.size - 1
         notify("train", f"{self._name} begins with {size} of {self._scaling.max_workers} workers: {sentence}")
-        self._gang.take_down()
-        self._told.gang_shrinks(self._ask_for(size))
+        self._worker_group.take_down()
+        self._listener.worker_group_shrinks(self._ask_for(size))
 
-    def _when_all(self, refs: list[Any], told: Callable[[list[Any]], None]) -> None:
+    def _when_all(self, refs: list[Any], received: Callable[[list[Any]], None]) -> None:
         """Call `told` with all values once they are there. A ref that fails is the failure of its worker."""
         values: list[Any] = [None] * len(refs)
         left = set(range(len(refs)))
-        gang = self._gang
-        before_workers = len(refs) - gang.size
+        worker_group = self._worker_group
+        before_workers = len(refs) - worker_group.size
 
         def came(number: int, future: Future[Any]) -> None:
             error = future.exception()
             if error is not None:
-                self._told.worker_failed(max(0, number - before_workers), error)
+                self._listener.worker_failed(max(0, number - before_workers), error)
                 return
             values[number] = future.result()
             left.discard(number)
             if not left:
-                told(values)
+                received(values)
 
         for number, ref in enumerate(refs):
-            self._inbox.when(ref, partial(came, number), lambda: self._is_wanted(gang))
+            self._inbox.when(ref, partial(came, number), lambda: self._is_wanted(worker_group))
 
     def _facts_came(self, facts: list[Any], probe: str) -> None:
         traces = {each.node_id: Path(self._records.folder, f"{probe}{each.node_id}") for each in facts}
@@ -404,21 +404,21 @@ class Gathering:
         try:
             files = self._files_for_others(facts)
         except (OSError, ValueError) as error:
-            self._told.no_place(ControllerError(str(error), error))
+            self._listener.no_place(ControllerError(str(error), error))
             return
-        self._gang.facts = facts
+        self._worker_group.facts = facts
         devices = row_queries.every(DeviceRow)
         positions = {(row.node_id, row.resource, row.id): row.index for row in devices}
         kinds = {(row.node_id, row.resource, row.id): row.kind for row in devices}
         share = self._backend.backend_cls.share_cuda_visible_devices
         placed = seats(facts, positions, driver_node=nbaccel.get_runtime_context().get_node_id(), share=share)
-        refs = self._gang.prepare([self._assignment(seat, kinds) for seat in placed], self._mailbox, files)
+        refs = self._worker_group.prepare([self._assignment(seat, kinds) for seat in placed], self._mailbox, files)
         self._when_all(refs, lambda _: self._prepared())
 
     def _assignment(self, seat: Seat, kinds: Kinds) -> Assignment:
         facts = seat.facts
         return Assignment(
-            gang=self._number,
+            worker_group=self._number,
             seat=seat,
             run_name=self._name,
             run_folder=facts.folder,
@@ -442,7 +442,7 @@ class Gathering:
         latest = self._records.latest_path()
         if not others:
             return None
-        self._told.folder_is_not_shared(failures.not_shared(self._records.folder, others))
+        self._listener.folder_is_not_shared(failures.not_shared(self._records.folder, others))
         return nbaccel.put(storage.pack(latest)) if latest else None
 
     def _prepared(self) -> None:
@@ -450,15 +450,15 @@ class Gathering:
         kind = self._backend.backend_cls
         backend = kind()
         if _overrides(kind, "on_shutdown"):
-            self._gang.before_down = partial(self._shut_down, backend)
+            self._worker_group.before_down = partial(self._shut_down, backend)
         if not (_overrides(kind, "on_start") or _overrides(kind, "on_training_start")):
-            self._told.gang_ready(self._gang)
+            self._listener.worker_group_ready(self._worker_group)
             return
         threading.Thread(target=self._run_backend, args=(backend,), name="nbaccel-train-backend", daemon=True).start()
 
     def _shut_down(self, backend: Backend) -> None:
         """Run the backend's `on_shutdown`, for a few seconds at most: a worker that has died does not answer it."""
-        group = WorkerGroup(self._gang, self._scaling)
+        group = BackendWorkers(self._worker_group, self._scaling)
 
         def leave() -> None:
             try:
@@ -473,16 +473,18 @@ class Gathering:
         thread.join(_LEAVE_S)
 
     def _run_backend(self, backend: Backend) -> None:
-        gang = self._gang
-        group = WorkerGroup(gang, self._scaling)
+        worker_group = self._worker_group
+        group = BackendWorkers(worker_group, self._scaling)
         try:
             backend.on_start(group, self._backend)
             backend.on_training_start(group, self._backend)
         except Exception as error:  # a user's own class
             failed = error
-            self._inbox.put(lambda: self._told.worker_failed(0, failed) if self._is_wanted(gang) else None)
+            self._inbox.put(lambda: self._listener.worker_failed(0, failed) if self._is_wanted(worker_group) else None)
         else:
-            self._inbox.put(lambda: self._told.gang_ready(gang) if self._is_wanted(gang) else None)
+            self._inbox.put(
+                lambda: self._listener.worker_group_ready(worker_group) if self._is_wanted(worker_group) else None
+            )
 
 
 def _is_ready(ref: Any) -> bool:
