@@ -123,7 +123,7 @@ def test_the_command_lists_runs_as_a_table_and_as_json(tmp_path: Path) -> None:
 def test_the_curves_of_a_run_have_its_config_and_nothing_that_was_made_again(tmp_path: Path) -> None:
     folder = train(tmp_path, "mnist")
     journal = Journal(folder, read(folder))
-    journal.gang(1, 1, "checkpoint_000000", [])
+    journal.worker_group(1, 1, "checkpoint_000000", [])
     for number, loss in enumerate([0.4, 0.2], 1):
         journal.report(number, 0, {"loss": loss, "note": "text", "nan": float("nan")})
     journal.close()

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nbaccel import full_disks
+from nbaccel.views import full_disks
 
 METADATA_FILE = ".metadata.json"
 

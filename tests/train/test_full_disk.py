@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import nbaccel
-from nbaccel import full_disks, train, tune
+from nbaccel import train, tune
 from nbaccel.train import Checkpoint, RunConfig, ScalingConfig, WorkerGroupError, storage
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
+from nbaccel.views import full_disks
 from tests.disks import tiny_disk
 
 LARGE = 1_000_000

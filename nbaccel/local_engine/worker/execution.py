@@ -598,7 +598,7 @@ def _add_hint(error: BaseException, *, holds_gpu: bool, is_worker: bool) -> None
                 f'Or pass it: runtime_env={{"env_vars": {{"{error.args[0]}": ...}}}}.'
             )
     if not hint and isinstance(error, (OSError, RuntimeError)):
-        from nbaccel import full_disks
+        from nbaccel.views import full_disks
 
         hint = full_disks.hint(error)
     if hint and isinstance(error, Exception) and hint not in getattr(error, "__notes__", ()):
