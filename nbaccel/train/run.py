@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any
 
 import nbaccel
-from nbaccel import exceptions, full_disks, stacks
+from nbaccel import exceptions, stacks
 from nbaccel.handles.internal_work import internal_task
 from nbaccel.proc import host_address
 from nbaccel.train import controller as ct
@@ -45,7 +45,7 @@ from nbaccel.train.worker import LastWords, Payload
 from nbaccel.train.worker_group import Gathering, WorkerGroup, never_fits, new_mailbox
 from nbaccel.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from nbaccel.util.state import row_queries
-from nbaccel.views import run_snapshot, sinks
+from nbaccel.views import full_disks, run_snapshot, sinks
 from nbaccel.views.sinks import notify
 from nbaccel.views.snapshot import DeviceRow, NodeRow
 from nbaccel.views.stack_text import FRAME, is_ours, is_users

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import nbaccel
-from nbaccel import device_memory, full_disks
+from nbaccel import device_memory
 from nbaccel.accelerators import visibility
 from nbaccel.accelerators.table import VENDORS
 from nbaccel.proc import host_address
@@ -34,6 +34,7 @@ from nbaccel.train.errors import StopTraining, is_out_of_memory
 from nbaccel.train.loops import call
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.session import Metrics, packed
+from nbaccel.views import full_disks
 
 _OUR_FILES = str(Path(__file__).parent.parent) + os.sep
 _LONGEST_CAUSE = 300  # characters

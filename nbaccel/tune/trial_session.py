@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import nbaccel
-from nbaccel import exceptions, full_disks
+from nbaccel import exceptions
 from nbaccel.proc import host_address
 from nbaccel.train import session, storage
 from nbaccel.train.checkpoint import Checkpoint
@@ -42,6 +42,7 @@ from nbaccel.tune.trainable import (
     takes_config,
 )
 from nbaccel.tune.trial_mailbox import END, GO_ON, SAVE
+from nbaccel.views import full_disks
 from nbaccel.views.sinks import notify
 
 if TYPE_CHECKING:
