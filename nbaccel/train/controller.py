@@ -320,9 +320,10 @@ class Controller:
             return self._conclude()
         if not self._is_running(rank):
             return []
-        where[rank] = at
-        if rank in group.killed:
+        if rank in group.killed:  # what its function raises when its process is ended is no failure
+            group.died.setdefault(rank, at)
             return []
+        where[rank] = at
         orders: list[Order] = []
         if where is group.failed:  # ranks that wait for it in a collective operation notice its death
             group.killed.add(rank)

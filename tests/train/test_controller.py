@@ -257,6 +257,14 @@ def test_the_second_press_interrupts_and_the_third_kills() -> None:
     assert tell(controller, Died(1, 3.0)) == [TakeDown(), Finish(RunOutcome.STOPPED)]
 
 
+def test_what_a_rank_raises_when_the_third_press_has_killed_it_is_no_failure() -> None:
+    controller = running()
+    for _ in range(3):
+        tell(controller, StopPressed())
+    assert tell(controller, Failed(0, 3.0)) == []  # SystemExit, as Ray ends a process
+    assert tell(controller, Died(1, 3.0)) == [TakeDown(), Finish(RunOutcome.STOPPED)]
+
+
 def test_ranks_that_the_second_press_has_interrupted_have_all_the_time_they_need() -> None:
     controller = running()
     tell(controller, StopPressed())
