@@ -24,11 +24,9 @@ NEEDS = {
     "lightning_goes_on": "lightning", "transformers_goes_on": "transformers", "facts_of_configs": "pyarrow",
     "best_checkpoints": "pyarrow", "old_options": "torch",
 }  # fmt: skip
-# Those that compute what their library computes are not compared with Ray.
-COMPARED = {
-    "lightning_in_trials", "between_ranks", "continued_model", "facts_of_configs", "best_checkpoints", "old_options",
-    "accelerate_goes_on", "lightning_regression", "pytorch_classifier", "transformers_trainer",
-}  # fmt: skip
+# On Ray the run in a trial did not end within 90 s on two cores, and the files that two ranks upload at one time to one
+# name are not whole now and then.
+NOT_COMPARED = {"training_in_trials", "transformers_goes_on"}
 
 
 def changed(program: str) -> str:
@@ -94,11 +92,10 @@ def test_programs_in_rays_style_run_with_their_import_lines_changed(room: str, t
 @pytest.mark.ray
 @pytest.mark.real
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(5))
 def test_ray_gives_the_same_answers(tmp_path: Path, part: int) -> None:
     pytest.importorskip("ray.tune")
-    # Ray's run in a trial did not end within 90 s on two cores, and those of libraries only repeat what they compute.
-    programs = [each for each in there() if each.stem not in NEEDS or each.stem in COMPARED][part::4]
+    programs = [each for each in there() if each.stem not in NOT_COMPARED][part::5]
     with inside(Place()):
         ours = answers(programs, tmp_path / "nbaccel", "nbaccel")
     assert answers(programs, tmp_path / "ray", "ray") == ours
