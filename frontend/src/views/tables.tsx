@@ -121,8 +121,8 @@ export function drawActors(scene: Scene, state: State) {
       {cell(
         actor.alive &&
           !scene.ended && [
-            stackButton(actor, `#${actor.id.slice(0, 8)}`, state),
             endButton("kill", actor, `#${actor.id.slice(0, 8)}`, state),
+            stackButton(actor, `#${actor.id.slice(0, 8)}`, state),
           ],
         "acts",
       )}
