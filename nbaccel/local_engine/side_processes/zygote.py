@@ -54,8 +54,8 @@ class Report(msgspec.Struct, array_like=True):
     preloaded: dict[str, str]
 
 
-# What workers with a preloaded library are likely to import next. Each process of a training run would import nbaccel's
-# module by itself: with it here, a gang of two begins in less than half the time. torch imports `_dynamo` when a process
+# What workers with a preloaded library are likely to import next. Each process of a training run would import the
+# first by itself: with it here, a gang of two begins in less than half the time. torch imports `_dynamo` when a process
 # makes its first optimizer: 1.7 s of computing, and 18 ms with it here (torch 2.13, x86_64).
 _COMPANIONS = {"torch": ("nbaccel.train.torch.config", "torch._dynamo")}
 
