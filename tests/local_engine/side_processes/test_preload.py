@@ -122,3 +122,28 @@ def test_a_library_that_leaves_a_thread_is_not_preloaded_and_the_thread_is_named
     done = place.run(PRELOADS.format(["leaves_threads"]), PYTHONPATH=f"{tmp_path}:{place.environ['PYTHONPATH']}")
     why = "leaves_threads left 1 running thread(s), which do not survive a fork (of those named sender)"
     assert why in done.stdout + done.stderr
+
+
+MAKES_AN_OPTIMIZER = """
+import nbaccel
+
+@nbaccel.remote
+def imported():
+    import sys, torch
+
+    before = set(sys.modules)
+    torch.optim.Adam(torch.nn.Linear(1, 1).parameters()).step()
+    return len(set(sys.modules) - before)
+
+nbaccel.init(num_cpus=1, preload=["torch"])
+print(nbaccel.get(imported.remote()), "modules")
+nbaccel.shutdown()
+"""
+
+
+@pytest.mark.extra("torch")
+@pytest.mark.timeout(300)
+def test_a_task_with_torch_preloaded_imports_next_to_nothing_for_its_first_optimizer(place):
+    done = place.run(MAKES_AN_OPTIMIZER)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[0]) < 50  # more than 800 without torch._dynamo
