@@ -19,7 +19,15 @@ from nbaccel.handles import option_checks
 from nbaccel.handles.code_facts import CodeFacts
 from nbaccel.handles.option_checks import hides_by_variable, hides_in, is_number, streams_only_generators, with_article
 from nbaccel.handles.options import actor_options, init_options, method_options, task_options
-from nbaccel.handles.remote import ActorClass, ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction, yields
+from nbaccel.handles.remote import (
+    ActorClass,
+    ActorHandle,
+    ActorMethod,
+    ObjectRef,
+    ObjectRefGenerator,
+    RemoteFunction,
+    yields,
+)
 from nbaccel.job_config import JobConfig
 from nbaccel.views import notebook_hooks
 from nbaccel.views.snapshot import Snapshot
@@ -323,13 +331,13 @@ def get(
     if not isinstance(refs, list):
         raise ValueError(
             f"Invalid type of object refs, {type(refs)}, is given. 'object_refs' must either be an ObjectRef or a "
-            "list of ObjectRefs."
+            f"list of ObjectRefs.{_submit_first(refs)}"
         )
     for ref in refs:
         if not isinstance(ref, ObjectRef):
             raise TypeError(
                 f"Invalid type of object refs: get() takes ObjectRefs, but the list holds "
-                f"{with_article(type(ref).__name__)}: {_short(ref)}, which is not an ObjectRef."
+                f"{with_article(type(ref).__name__)}: {_short(ref)}, which is not an ObjectRef.{_submit_first(ref)}"
             )
     if progress:
         _show_progress(refs)
@@ -365,6 +373,11 @@ def _check_timeout(timeout: Any) -> None:
         raise TypeError(f"timeout must be a number of seconds, not {timeout!r}.")
     if not timeout >= 0:  # nan too, which would wait forever
         raise ValueError(f"The 'timeout' argument must be nonnegative. Received {timeout}")
+
+
+def _submit_first(value: object) -> str:
+    """What to do if a function or a method is given in place of the ref that submitting it returns."""
+    return " Submit it first: get(….remote(…))." if isinstance(value, (RemoteFunction, ActorMethod)) else ""
 
 
 def _short(value: Any) -> str:

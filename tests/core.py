@@ -137,8 +137,8 @@ tune/test_optuna_search.py
 local_engine/test_deaths.py
     every_task_ends_while_processes_are_killed_at_random
 test_notebooks.py
-    a_tutorial_runs_from_first_cell_to_last_and_once_more_in_the_same_kernel[05_cells_as_tasks.ipynb]
-    a_tutorial_runs_from_first_cell_to_last_and_once_more_in_the_same_kernel[11_when_things_go_wrong.ipynb]
+    a_tutorial_and_its_answers_run_and_it_runs_once_more_in_the_same_kernel[05_cells_as_tasks.ipynb]
+    a_tutorial_and_its_answers_run_and_it_runs_once_more_in_the_same_kernel[11_when_things_go_wrong.ipynb]
 browser/test_both_front_ends.py
     a_count_of_the_first_line_shows_its_tasks[lab]  a_column_sorts_the_tasks[lab]
     a_task_of_a_row_is_cancelled[notebook7]  an_actor_is_killed_only_after_a_question[lab]

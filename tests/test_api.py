@@ -271,6 +271,12 @@ def test_get_takes_refs_and_lists_of_refs_only() -> None:
     with pytest.raises(TypeError, match="the list holds an int: 5"):
         nbaccel.get([nbaccel.put(1), 5])  # type: ignore[list-item]
     assert nbaccel.get([]) == []
+    gate = Gate.remote()
+    for uncalled in (nbaccel.remote(abs), gate.open):  # a beginner's slip: get(f) for get(f.remote())
+        with pytest.raises(ValueError, match=r"Submit it first: get\(….remote\(…\)\)"):
+            nbaccel.get(uncalled)  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="Submit it first"):
+            nbaccel.get([uncalled])  # type: ignore[list-item]
 
 
 def test_get_with_a_timeout_gives_up_and_the_task_goes_on() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -75,6 +76,14 @@ def test_the_wheel_has_the_package_and_nothing_else(built: list[Path]) -> None:
     assert len(roots) == 2 and "nbaccel" in roots and wheel.stat().st_size < 3_000_000
     assert not [name for name in ZipFile(wheel).namelist() if "/test" in name and "/site/" not in name]
     assert "nbaccel/errors.md" in ZipFile(wheel).namelist()  # for `nbaccel explain-error`
+
+
+def test_the_long_description_has_no_link_or_picture_that_needs_a_checkout(built: list[Path]) -> None:
+    [wheel] = (path for path in built if path.suffix == ".whl")
+    [metadata] = (name for name in ZipFile(wheel).namelist() if name.endswith("/METADATA"))
+    text = ZipFile(wheel).read(metadata).decode()
+    assert "Description-Content-Type: text/markdown" in text and "## Where to go next" in text
+    assert not re.findall(r"\]\((?!https://)", text)
 
 
 def test_the_sdist_has_what_its_makefile_needs(built: list[Path]) -> None:

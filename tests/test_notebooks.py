@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ MARKS = {
     "11_when_things_go_wrong.ipynb": [pytest.mark.slow],
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"  # only while a kernel runs
+MOST_LINES = 12  # of a cell, without empty ones
 RUN = [pytest.param(path, marks=MARKS.get(path.name, [])) for path in TUTORIALS]
 
 
@@ -49,10 +51,10 @@ while not any(device.holders for device in ray.snapshot().devices):
 
 
 @pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
-def test_a_tutorial_runs_from_first_cell_to_last_and_once_more_in_the_same_kernel(path: Path, tmp_path: Path) -> None:
+def test_a_tutorial_and_its_answers_run_and_it_runs_once_more_in_the_same_kernel(path: Path, tmp_path: Path) -> None:
     notebook = read(path)
     once, again = notebook.cells, copy.deepcopy(notebook.cells)  # as if somebody had pressed Run All again
-    notebook.cells = once + again
+    notebook.cells = once + with_answers(once) + again
     execute(notebook, path, tmp_path, timeout_s=300 if "machines" in path.name else 200)
     assert kinds(once) == kinds(read(path).cells)
     for cells in (once, again):
@@ -91,6 +93,15 @@ def test_the_rehearsal_of_a_cluster_runs_if_it_is_switched_on(tmp_path: Path) ->
     execute(notebook, path, tmp_path, timeout_s=300)  # what it must give is asserted in its cells
     told = "".join(output.text for cell in notebook.cells for output in cell.get("outputs", []) if "text" in output)
     assert "PATCH gpu: replicas 0 -> " in told and "is here: 1 CPU, 1 GPU, 1 GiB, A100" in told
+
+
+def with_answers(cells: list[Any]) -> list[Any]:
+    """The first cell again, and the code of the answers to the exercises."""
+    import nbformat
+
+    code = re.findall(r"^   ```python\n(.*?)^   ```$", cells[-1].source, re.M | re.S)
+    first = next(cell.source for cell in cells if cell.cell_type == "code")
+    return [nbformat.v4.new_code_cell(source) for source in ([first, *map(textwrap.dedent, code)] if code else [])]
 
 
 def read(path: Path) -> Any:
@@ -150,3 +161,6 @@ def test_a_tutorial_is_short_says_what_it_teaches_and_ends_with_three_exercises(
     first, last = cells[0].source, cells[-1].source
     assert len(re.findall("^- ", first, re.M)) == 3 and re.search(r"^\*.*\*$", first, re.M)
     assert "## Next" in last and last.count("<details>") == last.count("</details>") == 3
+    assert with_answers(cells) or path.name > "08"
+    for cell in cells:
+        assert cell.cell_type != "code" or len(re.findall(r"^.*\S", cell.source, re.M)) <= MOST_LINES, cell.source

@@ -22,9 +22,10 @@ CAUGHT = {
     "PassedOver", "ProcessEnd", "ProcessLookupError", "QuestionError", "TooLate", "TooSlow", "Unpatchable",
     "Unreadable",
 }  # fmt: skip
-NOTICE_CALLS = {"Notice": 0, "NoticeMessage": 0, "Warn": 1, "say": 0, "_warn": 0}  # where the kind stands
+NOTICE_CALLS = {"Notice": 0, "NoticeMessage": 0, "Warn": 1, "notify": 0, "say": 0, "_warn": 0}  # where the kind stands
 ROOMS = {
-    "say": ("train", "tune", "reports", "scheduling"),
+    "notify": ("train", "tune"),
+    "say": ("reports", "scheduling"),
     "_warn": ("local_engine",),
 }  # elsewhere it is another function
 

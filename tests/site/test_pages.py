@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,68 @@ def test_the_right_side_of_a_table_runs_from_its_first_row_to_its_last(page: Pat
     assert len(rows) >= 6
     for code in (first, *rows, *after):
         run(shell, code)
+
+
+FOR_RAY = """
+import os
+import ray
+import ray.util
+from ray import tune
+from ray.util import ActorPool
+from ray.util.placement_group import placement_group
+from ray.util.queue import Queue
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+ray.init(num_cpus=4, num_gpus=2, runtime_env={"env_vars": {"MODELS": "/models"}})
+
+@ray.remote(num_gpus=0.5)
+def infer(x):
+    return x * 2, os.environ["MODELS"]
+
+@ray.remote(num_gpus=0.5)
+class Model:
+    def predict(self, x):
+        return x + 1
+
+pending, done = [infer.remote(x) for x in range(4)], []
+while pending:
+    ready, pending = ray.wait(pending, num_returns=1, timeout=30)
+    done += ray.get(ready)
+assert sorted(done) == [(0, "/models"), (2, "/models"), (4, "/models"), (6, "/models")]
+
+pool = ActorPool([Model.remote(), Model.remote()])
+assert list(pool.map(lambda model, x: model.predict.remote(x), range(4))) == [1, 2, 3, 4]
+
+queue = Queue(maxsize=10)
+ray.get(ray.remote(lambda queue: queue.put("there")).remote(queue))
+assert queue.get(timeout=30) == "there"
+
+del pool
+group = placement_group([{"GPU": 1, "CPU": 1}], strategy="PACK")
+ray.get(group.ready())
+inside = infer.options(scheduling_strategy=PlacementGroupSchedulingStrategy(group))
+assert ray.get(inside.remote(5))[0] == 10
+ray.util.remove_placement_group(group)
+
+def objective(config):
+    import ray.tune
+    tune.report({"score": config["a"] ** 2})
+
+space = {"a": tune.grid_search([1, 2, 3])}
+found = tune.Tuner(objective, param_space=space, tune_config=tune.TuneConfig(metric="score", mode="max")).fit()
+assert found.get_best_result().config == {"a": 3}
+ray.shutdown()
+"""
+
+
+def test_a_program_for_ray_runs_after_the_command_that_the_page_gives(tmp_path: Path, place: Place) -> None:
+    (tmp_path / "script.py").write_text(FOR_RAY)
+    [command] = blocks(DOCS / "coming-from/ray.md", "bash")
+    subprocess.run(command, shell=True, check=True, cwd=tmp_path)
+    program = (tmp_path / "script.py").read_text()
+    assert not re.search(r"(import|from) ray\b", program)
+    done = place.run(program, NBACCEL_STORAGE=str(tmp_path))
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", RECIPES, ids=lambda page: page.stem)
