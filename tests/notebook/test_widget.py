@@ -180,7 +180,7 @@ def test_at_the_end_every_output_is_the_last_card_also_where_nobody_looks(
     assert WIDGET in displays.outputs[1]
     busy_snapshot.counts = {"FINISHED": 43}
     engine.snapshot = lambda: busy_snapshot  # type: ignore[attr-defined]
-    cockpit._heard(cockpit, {"say": "hidden", "view": "scrolled away"}, [])
+    cockpit._receive(cockpit, {"say": "hidden", "view": "scrolled away"}, [])
     cockpit.engine_ends(engine)  # type: ignore[arg-type]
     for output in displays.outputs:
         assert set(output) == {"text/plain", "text/html"}
@@ -204,7 +204,7 @@ def test_pictures_that_a_page_sends_at_the_end_stand_in_what_was_drawn_last(
     assert "<svg" not in displays.outputs[0]["text/html"] and "train" in displays.outputs[0]["text/html"]
     for words in ("first", "second"):
         pictures = [{"svg": "<svg viewBox='0 0 9 9'><script/><path d='M1 1'/></svg>", "words": words}]
-        cockpit._heard(cockpit, {"say": "pictures", "pictures": pictures}, [])
+        cockpit._receive(cockpit, {"say": "pictures", "pictures": pictures}, [])
     html = displays.outputs[0]["text/html"]
     assert ">first<" in html and ">second<" not in html and '<path d="M1 1">' in html and "<script" not in html
 
@@ -218,8 +218,8 @@ def test_a_cluster_whose_head_died_is_drawn_as_it_was_known(cockpit: Cockpit, en
 
 
 def test_what_a_page_asks_to_end_is_queued_and_taken(cockpit: Cockpit, engine: Engine) -> None:
-    cockpit._heard(cockpit, {"say": "cancel", "id": "t1"}, [])
-    cockpit._heard(cockpit, {"say": "kill", "id": "a1"}, [])
+    cockpit._receive(cockpit, {"say": "cancel", "id": "t1"}, [])
+    cockpit._receive(cockpit, {"say": "kill", "id": "a1"}, [])
     assert engine.told == [("cancel", "t1"), ("kill", "a1")]
     assert [message["say"] for message in cockpit.sent] == ["taken", "taken"]
 
@@ -228,8 +228,8 @@ def test_what_was_ended_is_named(cockpit: Cockpit, busy_snapshot: Snapshot) -> N
     task, actor = busy_snapshot.tasks[0], ActorRow("ac" * 16, "Model", "ALIVE")
     busy_snapshot.actors = [actor]
     views.keep(busy_snapshot)
-    cockpit._heard(cockpit, {"say": "cancel", "id": task.task_id}, [])
-    cockpit._heard(cockpit, {"say": "kill", "id": actor.actor_id}, [])
+    cockpit._receive(cockpit, {"say": "cancel", "id": task.task_id}, [])
+    cockpit._receive(cockpit, {"say": "kill", "id": actor.actor_id}, [])
     said = [message["words"] for message in cockpit.sent]
     short = wording.short_id(task.task_id)
     assert said == [f"Cancelled {task.name} #{short}.", f"Killed {actor.class_name} #{actor.actor_id[:8]}."]
@@ -244,7 +244,7 @@ def test_all_of_a_function_are_cancelled_but_for_those_of_other_notebooks(
     rows = [TaskRow(id, "train", "task", state, job) for id, state, job in facts]
     engine.tasks = lambda wanted: FoundTasks([*rows, TaskRow("e", "other", "task", "RUNNING", 1)], 5)  # type: ignore[method-assign]
     asked = {"say": "cancel-many", "id": "group/train", "function": "train"}
-    cockpit._heard(cockpit, {**asked, "filter": {"state": "", "cell": "", "text": ""}}, [])
+    cockpit._receive(cockpit, {**asked, "filter": {"state": "", "cell": "", "text": ""}}, [])
     wait_until(lambda: cockpit.sent, "the answer")  # type: ignore[attr-defined]
     assert engine.told == [("cancel", "a"), ("cancel", "b")]
     words = "Cancelled 2 tasks. 1 task of other notebooks left alone."
@@ -252,15 +252,15 @@ def test_all_of_a_function_are_cancelled_but_for_those_of_other_notebooks(
 
 
 def test_what_cannot_be_ended_is_said(cockpit: Cockpit) -> None:
-    cockpit._heard(cockpit, {"say": "cancel"}, [])
+    cockpit._receive(cockpit, {"say": "cancel"}, [])
     assert cockpit.sent == [{"say": "taken", "id": "", "words": "the text is no id"}]
     engines.adopt(None)
-    cockpit._heard(cockpit, {"say": "cancel", "id": "t1"}, [])
+    cockpit._receive(cockpit, {"say": "cancel", "id": "t1"}, [])
     assert "shut down" in cockpit.sent[-1]["words"]
 
 
 def test_a_log_is_read_on_a_thread_of_its_own_and_has_the_users_frames_first(cockpit: Cockpit, engine: Engine) -> None:
-    cockpit._heard(
+    cockpit._receive(
         cockpit, {"say": "history", "id": "v", "ask": "task_log", "key": "k", "task_id": "ab", "out_since": 5}, []
     )
     cockpit._reader.shutdown()
@@ -275,7 +275,7 @@ def test_a_log_is_read_on_a_thread_of_its_own_and_has_the_users_frames_first(coc
 
 
 def test_a_log_that_cannot_be_read_says_why_and_is_not_asked_for_again(cockpit: Cockpit) -> None:
-    cockpit._heard(cockpit, {"say": "history", "id": "v", "ask": "task_log", "key": "k", "task_id": "gone"}, [])
+    cockpit._receive(cockpit, {"say": "history", "id": "v", "ask": "task_log", "key": "k", "task_id": "gone"}, [])
     cockpit._reader.shutdown()
     answer = json.loads(cockpit.sent[0]["answer"])
     assert (answer["over"], answer["note"]) == (True, "The head does not know task gone.")
@@ -295,7 +295,7 @@ def test_a_filter_of_a_view_is_applied_to_all_tasks(
     busy_snapshot.jobs, busy_snapshot.runtime.job = [JobRow(1, "a.ipynb"), JobRow(2, "b.ipynb")], 1
     views.keep(busy_snapshot)
     wanted = {"state": "failed", "cell": cell, "text": "bad"}
-    cockpit._heard(cockpit, {"say": "find", "id": "v1", "key": "k", "filter": wanted, "limit": 100}, [])
+    cockpit._receive(cockpit, {"say": "find", "id": "v1", "key": "k", "filter": wanted, "limit": 100}, [])
     assert engine.found.wait(90)
     cockpit._reader.shutdown()
     assert engine.wanted == asked
@@ -318,7 +318,7 @@ def test_the_tasks_of_an_open_function_are_asked_for_page_by_page(
     views.keep(busy_snapshot)
     wanted = {"state": "", "cell": "", "text": ""}
     page = {"function": "shard", "skip": 200, "by_state": True, "limit": 200}
-    cockpit._heard(cockpit, {"say": "find", "id": "v1", "key": "k", "filter": wanted, **page}, [])
+    cockpit._receive(cockpit, {"say": "find", "id": "v1", "key": "k", "filter": wanted, **page}, [])
     assert engine.found.wait(90)
     cockpit._reader.shutdown()
     assert engine.wanted == TaskFilter(limit=200, function="shard", skip=200, by_state=True)
@@ -326,7 +326,7 @@ def test_the_tasks_of_an_open_function_are_asked_for_page_by_page(
 
 def recalled(cockpit: Any, **asked: Any) -> dict[str, Any]:
     """What the page is answered when it asks about the past."""
-    cockpit._heard(cockpit, {"say": "history", "id": "v1", "key": "k", **asked}, [])
+    cockpit._receive(cockpit, {"say": "history", "id": "v1", "key": "k", **asked}, [])
     cockpit._reader.submit(lambda: None).result(90)
     (said,) = [said for said in cockpit.sent if said["say"] == "history"]
     assert said["id"] == "v1" and said["key"] == "k"
@@ -336,7 +336,7 @@ def recalled(cockpit: Any, **asked: Any) -> dict[str, Any]:
 
 def test_the_module_that_draws_the_past_comes_when_a_page_asks_for_it(cockpit: Cockpit) -> None:
     assert cockpit.past_code == ""
-    cockpit._heard(cockpit, {"say": "past"}, [])
+    cockpit._receive(cockpit, {"say": "past"}, [])
     assert "viewOfPast" in cockpit.past_code
 
 
@@ -370,7 +370,7 @@ def test_a_view_is_answered_who_used_the_devices(cockpit: Cockpit, engine: Engin
      {"say": "history", "ask": "stop"}, {"say": "history", "ask": "runs", "start": "x"}],
 )  # fmt: skip
 def test_nonsense_from_a_page_changes_nothing(cockpit: Cockpit, engine: Engine, nonsense: Any) -> None:
-    cockpit._heard(cockpit, nonsense, [])
+    cockpit._receive(cockpit, nonsense, [])
     assert engine.told == []
 
 
@@ -397,7 +397,7 @@ def test_the_module_of_runs_is_sent_with_the_first_run_and_each_change_after_it(
     cockpit: Cockpit, engine: Engine, busy_snapshot: Snapshot
 ) -> None:
     assert (cockpit.published, cockpit.runs_code) == ("[]", "")
-    cockpit._heard(cockpit, {"say": "visible", "view": "v", "rows": 0}, [])
+    cockpit._receive(cockpit, {"say": "visible", "view": "v", "rows": 0}, [])
     assert engine.callback is not None
     engine.callback(published(busy_snapshot))
     assert '"name":"mnist"' in cockpit.published and "viewOfRuns" in cockpit.runs_code
@@ -410,7 +410,7 @@ def test_a_press_of_a_runs_stop_is_one_request_unless_the_button_is_of_another_m
 ) -> None:
     views.keep(published(busy_snapshot))
     for order in ("run-1/0", "run-1/1", "gone/0"):
-        cockpit._heard(cockpit, {"say": "stop", "id": order}, [])
+        cockpit._receive(cockpit, {"say": "stop", "id": order}, [])
     assert engine.told == [("stop 0", "run-1")]
     said = [(message["say"], message["id"], message["words"]) for message in cockpit.sent]  # type: ignore[attr-defined]
     assert said == [
@@ -425,7 +425,7 @@ def test_a_failed_task_is_retried_on_the_readers_thread_and_the_page_is_told_its
 ) -> None:
     views.keep(busy_snapshot)
     for id in (busy_snapshot.tasks[0].task_id, "gone"):
-        cockpit._heard(cockpit, {"say": "retry", "id": id}, [])
+        cockpit._receive(cockpit, {"say": "retry", "id": id}, [])
     wait_until(lambda: len(cockpit.sent) == 2, "both answers")
     done, refused = cockpit.sent
     name = busy_snapshot.tasks[0].name
