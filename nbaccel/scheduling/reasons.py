@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from nbaccel.quantities import TYPE_PREFIX, UNIT
@@ -115,8 +117,9 @@ def _pool_too_small(places: list[Place], resource: str, amount: int) -> str:
     if resource.startswith(TYPE_PREFIX):
         types = sorted({d.spec.type for p in places for ds in p.devices.values() for d in ds if d.spec.type})
         near = _near(resource.removeprefix(TYPE_PREFIX), types)
-        have = f" (there is {listed(types)}{near})" if types else ""
-        return f"there is no {amount_of(resource, amount).removeprefix('an ')} on {_where(places)}{have}"
+        hints = [f"there is {listed(types)}"] * bool(types) + [f"did you mean {near}?"] * bool(near)
+        hint = f" ({': '.join(hints)})" if hints else ""
+        return f"there is no {amount_of(resource, amount).removeprefix('an ')} on {_where(places)}{hint}"
     if not most:
         return f"there is no {resource} on {_where(places)}"
     has, asks = amount_of(resource, most), amount_of(resource, amount)
@@ -126,9 +129,10 @@ def _pool_too_small(places: list[Place], resource: str, amount: int) -> str:
 
 
 def _near(wanted: str, types: list[str]) -> str:
-    """`: did you mean A100?` for a type whose letters look like those of one that is there; an H100 is no A100."""
+    """The type that is there and looks like this one, or A100 for A10O; "" where nothing is. An H100 is no A100."""
     near = [each for each in types if each != wanted and _as_it_looks(each) == _as_it_looks(wanted)]
-    return f": did you mean {near[0]}?" if near else ""
+    with_zeros = re.sub(r"(?<=\d)O", "0", wanted)  # no type has an O behind a digit
+    return near[0] if near else with_zeros if with_zeros != wanted else ""
 
 
 def _as_it_looks(name: str) -> str:

@@ -532,3 +532,10 @@ def test_a_misspelt_type_names_the_one_that_is_here() -> None:
     w = World(node(gpus=[DeviceSpec("GPU", 0, type="A100")], CPU=4))
     w.submit("f", choice(GPU=1, **{"accelerator_type:A10O": 0.001}))
     assert "(there is A100: did you mean A100?)" in w.warnings[0].message
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("A10O", " (did you mean A100?)"), ("H100", "")])
+def test_a_misspelt_type_is_seen_where_there_is_none(typed: str, hint: str) -> None:
+    w = World(node(gpus=2, CPU=4))
+    w.submit("f", choice(GPU=1, **{f"accelerator_type:{typed}": 0.001}))
+    assert f"there is no accelerator of type {typed} on this machine{hint}. It waits" in w.warnings[0].message
