@@ -92,6 +92,7 @@ def test_programs_in_rays_style_run_with_their_import_lines_changed(room: str, t
 @pytest.mark.ray
 @pytest.mark.real
 @pytest.mark.slow
+@pytest.mark.timeout(1200)  # each of the two runs has its own limit
 @pytest.mark.parametrize("part", range(5))
 def test_ray_gives_the_same_answers(tmp_path: Path, part: int) -> None:
     pytest.importorskip("ray.tune")
