@@ -140,7 +140,7 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & td.use .bar{display:inline-flex;margin:0 8px 0 0;vertical-align:middle}}
 @container (max-width:960px){& th,& td{padding-right:10px}
 & td.nowrap{white-space:normal}& thead th{white-space:normal}& td.where .cut{max-width:12ch}& td.where{min-width:6.2em}& td.state{white-space:nowrap}
-& .why{min-width:6em}& .acts{white-space:normal}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}
+& .why{min-width:6em}& .acts button{padding:1px 5px}& td .cut,& th .cut{max-width:14ch}}
 @container (max-width:700px){& .of-node .tiles{grid-template:repeat(var(--more),var(--tall))/repeat(var(--narrow),1fr)}& .first>.dot,& .device.many .has{display:none}& .top{flex-wrap:wrap}& .first{display:contents}& .first>strong{flex:1}
 & .counts{order:1;flex:1 0 100%}& .strip>.bar{flex-basis:80px}
 & td.load{display:flex;flex-wrap:wrap;gap:2px 12px}& .measure+.measure{margin:0}& .trend{width:40px}
@@ -150,12 +150,12 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & table,& tbody{display:block}
 & tbody tr{display:flex;flex-wrap:wrap;align-items:center;gap:2px 12px;padding:5px 0}
 & tbody tr+tr{border-top:1px solid color-mix(in srgb,var(--line) 55%,transparent)!important}
-& tbody tr th[scope=row]{flex:1 1 calc(100% - 180px);padding:0;border:0!important;min-width:0}
+& tbody tr th[scope=row]{flex:1 1 calc(100% - 220px);padding:0;border:0!important;min-width:0}
 & tbody tr td{order:2;padding:0;border:0!important;min-width:0;max-width:100%}
 & tbody tr td:empty{display:none}
 & tbody tr.reason{border:0!important;padding:0 0 5px}& tr.reason td{max-width:none;flex:1 0 100%}& tr.reason span{white-space:normal}
 & tbody tr td.why,& tbody tr td.holders{flex:1 0 100%;order:3;white-space:normal}
-& tbody tr td.acts{order:1;flex:0 0 130px;margin-left:auto}
+& tbody tr td.acts{order:1;flex:0 0 170px;margin-left:auto}
 & tbody tr td{overflow-wrap:anywhere}
 & td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}
 & tr.gap{padding:0;border:0!important}}
