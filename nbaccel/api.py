@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, Never, TypeVar, Unpack, overload
 
-from nbaccel import addresses, exceptions
+from nbaccel import addresses, exceptions, read_only_arrays
 from nbaccel import engine as engines
 from nbaccel.handles import option_checks
 from nbaccel.handles.code_facts import CodeFacts
@@ -135,6 +135,7 @@ def initialise(address: str | None, given: Mapping[str, Any]) -> ClusterContext:
         options.logging_config.apply()
     _attach_to_notebook()
     target = options.notify or option_checks.command("NBACCEL_NOTIFY", os.environ.get("NBACCEL_NOTIFY") or None)
+    read_only_arrays.hint_in_scripts()
     engine = engines.start(addresses.engine_of(options), options)
     if target:
         from nbaccel import notifying

@@ -43,7 +43,8 @@ ARROWS: dict[str, set[str]] = {
     "handles": {"dag", "engine", "exceptions", "quantities", "waits"},
     "waits": {"engine", "exceptions", "handles", "views"},
     "views": {"engine", "plain_files", "proc", "quantities"},
-    "api": {"addresses", "engine", "exceptions", "handles", "job_config", "leases", "notifying", "views", "waits"},
+    "api": {"addresses", "engine", "exceptions", "handles", "job_config", "leases", "notifying"}
+    | {"read_only_arrays", "views", "waits"},
     "notifying": {"engine", "exceptions", "views"},
     "notebook": HELD
     | {"__init__", "actor", "api", "autoscaler", "exceptions", "read_only_arrays", "roots", "starting", "views"}

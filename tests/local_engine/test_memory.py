@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from nbaccel import exceptions
+from nbaccel import exceptions, read_only_arrays
 from nbaccel.local_engine.memory import Range, view_of
+from tests.census import Place
 
 SIZE = 3 * 4096 + 100
 
@@ -104,3 +105,13 @@ def test_memory_by_its_address_keeps_its_owner() -> None:
     del part
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.extra("numpy")
+def test_a_script_that_ends_by_writing_to_a_read_only_array_says_what_to_do(place: Place) -> None:
+    done = place.run(
+        "import numpy, nbaccel\nnbaccel.init(num_cpus=1)\n"
+        "array = nbaccel.get(nbaccel.put(numpy.zeros(10)))\narray[0] = 1\n"
+    )
+    assert done.returncode == 1
+    assert done.stderr.rstrip().endswith(f"assignment destination is read-only\n{read_only_arrays.NOTE}")
