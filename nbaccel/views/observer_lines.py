@@ -19,7 +19,7 @@ import msgspec
 from nbaccel.views.explanations import Explanation
 from nbaccel.views.history.answers import AccountingAnswer, ReadingsAnswer, RunsAnswer, TaskLogAnswer
 from nbaccel.views.record_book import RowsAnswer
-from nbaccel.views.snapshot import FunctionRow, Snapshot, TaskRow
+from nbaccel.views.snapshot import FunctionRow, Snapshot, TaskRow, decoder
 from nbaccel.views.stack_text import StackAnswer
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
@@ -62,7 +62,7 @@ class Question(msgspec.Struct, Generic[A], tag_field="ask", omit_defaults=True):
 
     def read_answer(self, body: bytes) -> A:
         """The answer, from what `Row.encoded_answer` wrote."""
-        answer: A = msgspec.msgpack.decode(body or _NIL, type=self.answer_type())
+        answer: A = decoder(self.answer_type()).decode(body or _NIL)
         return answer
 
 

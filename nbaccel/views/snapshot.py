@@ -8,6 +8,7 @@ added, with defaults.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -343,11 +344,27 @@ class Snapshot(msgspec.Struct, omit_defaults=True):
 
     @staticmethod
     def from_json(data: bytes | str) -> Snapshot:
+        decoder(Snapshot)
         return msgspec.json.decode(data, type=Snapshot)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain dicts and lists, for `--json`."""
         return dict(whole(self))
+
+
+_making = threading.Lock()
+_decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
+
+
+def decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
+    """Decodes MessagePack to records of this kind.
+
+    The first decoder of a class of records is made by one thread: msgspec 0.22 crashes where two make one.
+    """
+    with _making:
+        if kind not in _decoders:
+            _decoders[kind] = msgspec.msgpack.Decoder(kind)
+        return _decoders[kind]
 
 
 def whole(value: Any) -> Any:

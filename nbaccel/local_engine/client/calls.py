@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-import msgspec
 from msgspec.structs import asdict, replace
 
 from nbaccel import exceptions
@@ -57,7 +56,7 @@ from nbaccel.views.observer_lines import (
     TakeSnapshot,
 )
 from nbaccel.views.record_book import Rows
-from nbaccel.views.snapshot import ObjectPlaces, Snapshot
+from nbaccel.views.snapshot import ObjectPlaces, Snapshot, decoder
 from nbaccel.views.task_filter import FoundTasks, TaskFilter
 
 
@@ -487,7 +486,7 @@ class ClusterView:
 
     def state(self, kind: type[ListedRow], limit: int) -> list[ListedRow]:
         rows = self._link.ask(asks.ReadState(kind.__name__, limit))
-        return msgspec.msgpack.decode(rows, type=list[kind])  # type: ignore[valid-type]
+        return decoder(list[kind]).decode(rows)  # type: ignore[no-any-return, valid-type]
 
     def cancel_by_id(self, task_id: str, *, force: bool = False) -> None:
         if self._asker.direct is not None:

@@ -40,7 +40,7 @@ from nbaccel.local_engine.stall_timer import StallTimer
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire import failures, framing
 from nbaccel.views import sessions, sinks
-from nbaccel.views.snapshot import OnSnapshot, Snapshot
+from nbaccel.views.snapshot import OnSnapshot, Snapshot, decoder
 
 START_TIMEOUT_S = 90.0  # the devices may take long to answer, and a head that dies is seen at once
 END_TIMEOUT_S = 15.0
@@ -488,7 +488,7 @@ class News:
     def _snapshot(self, message: wire.SnapshotMessage) -> None:
         readers = list(self._readers.values())
         if readers:
-            snapshot = msgspec.msgpack.decode(message.body, type=Snapshot)
+            snapshot: Snapshot = decoder(Snapshot).decode(message.body)
             snapshot.runtime.job = self._job
             for reader in readers:
                 reader.callback(snapshot)
