@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from nbaccel import engine as engines
 from nbaccel.exceptions import RayError
@@ -40,7 +40,7 @@ _last_stop = -1e9
 _last_cancelled: list[Any] = []
 _waited: dict[int, list[Any]] = {}  # threads beside the main one -> the refs and streams that they wait for
 _awaited: WeakKeyDictionary[asyncio.Future[Any], tuple[int, list[Any]]] = WeakKeyDictionary()  # in loops of threads
-_older: frozenset[int] = frozenset()  # the threads that were there before the running cell
+_older: WeakSet[threading.Thread] = WeakSet()  # those there before the running cell: their numbers are used again
 _draining_until = -1e9
 _one_at_a_time = threading.RLock()
 
@@ -164,7 +164,7 @@ def _is_of_this_cell(thread: threading.Thread) -> bool:
     """
     if thread.name.startswith("nbaccel"):
         return False
-    if thread.ident not in _older:
+    if thread not in _older:
         return True
     pools = sys.modules.get("concurrent.futures.thread")
     return pools is not None and getattr(thread, "_target", None) is getattr(pools, "_worker", pools)
@@ -173,7 +173,7 @@ def _is_of_this_cell(thread: threading.Thread) -> bool:
 def cell_started() -> None:
     """A cell begins: the threads that are there now are none that it started."""
     global _older, _draining_until
-    _older = frozenset(thread.ident or 0 for thread in threading.enumerate())
+    _older = WeakSet(threading.enumerate())
     _draining_until = -1e9
 
 
@@ -267,7 +267,7 @@ def cell_ended(error: BaseException | None) -> None:
         waiting_was_stopped(let_go)
     deadline = time.monotonic() + POOLS_END_S
     for thread in threading.enumerate():
-        if thread.ident not in _older and _is_of_ended_pool(thread):
+        if thread not in _older and _is_of_ended_pool(thread):
             thread.join(max(0.0, deadline - time.monotonic()))
 
 
