@@ -23,8 +23,8 @@ class Conf:
 class Point(NamedTuple):
     x: int = 1
 
-class Pair(NamedTuple):
-    first: object
+class Pair(NamedTuple, Generic[T]):
+    first: T
     second: Point
 
 class Narrow(Generic[T]):

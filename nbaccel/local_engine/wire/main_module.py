@@ -14,6 +14,7 @@ from __future__ import annotations
 import linecache
 import sys
 from functools import _lru_cache_wrapper, lru_cache
+from operator import attrgetter
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType, resolve_bases
 from typing import Any
 
@@ -48,10 +49,23 @@ def reduced(made: Any, thing: Any) -> Any:
     if build is theirs._make_skeleton_class:
         arguments = _with_slots(arguments, thing)
     if thing.__module__ != _MAIN:
-        return build, arguments, *between, restore
+        return _inside_of_its_class(thing) or (build, arguments, *between, restore)
     if _by_name[0] and vars(sys.modules[_MAIN]).get(thing.__qualname__, made) is thing:
         return thing.__qualname__
     return build, arguments, *between, _RESTORES.get(restore, restore)
+
+
+def _inside_of_its_class(function: Any) -> Any:
+    """A class method of an importable class, such as the one of Generic that a generic NamedTuple has; None of others.
+
+    cloudpickle 3.1.3 finds only the bound method by this name, and would send the function with its caches.
+    """
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if getattr(found, "__func__", None) is not function:
+        return None
+    return attrgetter(f"{function.__name__}.__func__"), (found.__self__,)
 
 
 def _with_slots(arguments: tuple[Any, ...], kind: type) -> tuple[Any, ...]:

@@ -18,6 +18,7 @@ import sys
 import threading
 from contextlib import suppress
 from functools import _lru_cache_wrapper, lru_cache
+from operator import attrgetter
 from types import CodeType, FrameType, GetSetDescriptorType, MemberDescriptorType, ModuleType, resolve_bases
 from typing import Any
 
@@ -128,8 +129,22 @@ def _override(pickler: Any, thing: Any) -> Any:
     build, arguments, *between, restore = made
     if build is theirs._make_skeleton_class:
         arguments = _with_slots(arguments, thing)
-    restore = _RESTORES.get(restore, restore) if thing.__module__ == _MAIN else restore
-    return build, arguments, *between, restore
+    if thing.__module__ != _MAIN:
+        return _inside_of_its_class(thing) or (build, arguments, *between, restore)
+    return build, arguments, *between, _RESTORES.get(restore, restore)
+
+
+def _inside_of_its_class(function: Any) -> Any:
+    """A class method of an importable class, such as the one of Generic that a generic NamedTuple has; None of others.
+
+    Ray's cloudpickle finds only the bound method by this name, and would send the function with its caches.
+    """
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if getattr(found, "__func__", None) is not function:
+        return None
+    return attrgetter(f"{function.__name__}.__func__"), (found.__self__,)
 
 
 def _with_slots(arguments: tuple[Any, ...], kind: type) -> tuple[Any, ...]:
