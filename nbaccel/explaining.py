@@ -22,7 +22,7 @@ from nbaccel import exceptions
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.handles.options import TaskOptions, task_options
 from nbaccel.handles.remote import ActorHandle, ObjectRef, ObjectRefGenerator, RemoteFunction
-from nbaccel.views import experiment_snapshot, run_snapshot, wording
+from nbaccel.views import experiment_snapshot, explanations, run_snapshot, wording
 from nbaccel.views.experiment_snapshot import TrialRow
 from nbaccel.views.explanations import Explanation, Probe, Verdict
 from nbaccel.views.observer_lines import ReadRows, ReadStack
@@ -62,6 +62,7 @@ def explain(what: Any = None) -> Explanation | list[Explanation]:
     train waits for 1 CPU and 1 GPU. Both GPUs are busy: ...
     """
     rows = engines.current().explain(None if what is None else id_of(what))
+    rows = [msgspec.structs.replace(row, sentence=explanations.name_holders(row.sentence)) for row in rows]
     if what is None:
         return rows
     if rows:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+ROOT = Path(__file__).parent.parent
 EXTRAS = ["lab", "ray", "train", "tune", "kubernetes"]
 HIDE = """
 import sys
@@ -133,3 +136,14 @@ def test_what_needs_an_extra_names_it(what: str) -> None:
     program, words = NEEDED[what]
     done = with_extra("", program)
     assert done.returncode == 1 and words in done.stderr.splitlines()[-1], done.stderr
+
+
+@pytest.mark.parametrize(("user", "option"), [(0, "--allow-root"), (1000, "lab notebooks")])
+def test_make_lab_starts_jupyter_also_for_root(tmp_path: Path, user: int, option: str) -> None:
+    (tmp_path / "id").write_text(f"#!/bin/sh\necho {user}\n")
+    (tmp_path / "id").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    lines = subprocess.run(
+        ["make", "--dry-run", "lab"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert option in lines[-1] and "jupyter lab" in lines[-1]

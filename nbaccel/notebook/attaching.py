@@ -19,7 +19,7 @@ from nbaccel import engine
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.notebook import cells, dashboards, held_handles, options, reprs, settings, tracebacks
 from nbaccel.notebook.output import CellOutput, sender
-from nbaccel.views import sinks
+from nbaccel.views import explanations, sinks
 from nbaccel.waits import stopping
 
 
@@ -33,6 +33,7 @@ def attach(shell: InteractiveShell | None = None) -> None:
     watch = cells.install(shell)
     tracebacks.install(shell)
     reprs.install(shell)
+    explanations.name_holders = partial(held_handles.added_to, shell)
     install(shell)
     install_history(shell)
     kernel = getattr(shell, "kernel", None)
@@ -45,7 +46,6 @@ def attach(shell: InteractiveShell | None = None) -> None:
             parent_now=lambda: watch.source()[1],
             cell_of=cell_of,
             place_now=dashboards.place_now,
-            explained=lambda sentence: held_handles.added_to(sentence, shell),
         )
         sinks.install(output)
 

@@ -3,13 +3,16 @@
 ```
   Out[7], _, __, ___ ──────────┐
   frames of the last error ────┼──► a handle that no variable of the user's reaches ──► named where work waits for it
-  a function, as it was sent ──┘                                                   └──► %accel_release
+  a widget that is displayed ──┤                                                   └──► %accel_release
+  a function, as it was sent ──┘
 ```
+A placement group outlives its handles: one that no handle names is removed by its id, `%accel_release 4403…`.
 """
 
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import traceback
 from collections import deque
@@ -21,12 +24,18 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 
 from nbaccel.actor import ActorHandle
+from nbaccel.handles.ids import PlacementGroupID
+from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.handles.remote import ActorClass, RemoteFunction
+from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.task_names import OF_HISTORY
+from nbaccel.util.placement_group import made_here, placement_group_table, remove_placement_group
 
 MOST_OBJECTS = 10_000  # that are looked at from one name
 THE_ERROR = "the last error"
+_GROUP = re.compile(r"placement group ([0-9a-f]{36})")
+_OF_COMMS = ("comm.", "ipykernel.")  # how a widget reaches the kernel, and all that is in it
 _SHORT_NAMES = ("_", "__", "___")
 _ABSENT = object()
 _ERRORS = ("last_type", "last_value", "last_traceback", "last_exc")
@@ -48,10 +57,12 @@ Found = dict[str, list[Any]]  # a name, and the handles and refs that it reaches
 
 
 def forgotten(shell: InteractiveShell) -> Found:
-    """What only outputs and the last error hold."""
+    """What only outputs, displayed widgets and the last error hold."""
     reached = _reached(shell)
     held = {f"Out[{number}]": list(_handles_in(value)) for number, value in _outputs(shell).items()}
     held |= {name: list(_handles_in(shell.user_ns[name])) for name in _SHORT_NAMES if name in shell.user_ns}
+    for name, widget in _displayed_widgets().items():
+        held[name] = list(_handles_in(widget))
     held[THE_ERROR] = [each for value in _values_of_the_error(shell) for each in _handles_in(value)]
     held = {name: [each for each in handles if _id(each) not in reached] for name, handles in held.items()}
     return {name: handles for name, handles in held.items() if handles}
@@ -67,10 +78,27 @@ def functions_with_forgotten(shell: InteractiveShell) -> dict[str, Any]:
     }
 
 
-def added_to(sentence: str, shell: InteractiveShell) -> str:
-    """A sentence about work that waits; if it names an actor that the user has forgotten, also what holds that."""
-    if "actor " not in sentence:
+def added_to(shell: InteractiveShell, sentence: str) -> str:
+    """A sentence about work that waits; if it names an actor or a group that the user has forgotten, also what holds
+    that.
+    """
+    return _with_groups(sentence if "actor " not in sentence else _with_actors(sentence, shell))
+
+
+def _with_groups(sentence: str) -> str:
+    made = [id for id in dict.fromkeys(_GROUP.findall(sentence)) if id in made_here]
+    if not made:
         return sentence
+    gc.collect()  # what only a cycle holds is forgotten too
+    named = {each.id.hex() for each in gc.get_objects() if type(each) is PlacementGroup}
+    forgotten = [id for id in made if id not in named]
+    return sentence + "".join(
+        f" Nothing here names placement group {id[:8]}… any more: %accel_release {id} removes it, with what runs in it."
+        for id in forgotten
+    )
+
+
+def _with_actors(sentence: str, shell: InteractiveShell) -> str:
     held = {
         name: {each._class_name for each in handles if isinstance(each, ActorHandle)}
         for name, handles in forgotten(shell).items()
@@ -91,12 +119,25 @@ def release(shell: InteractiveShell) -> list[str]:
     for name in outputs:
         if name == THE_ERROR:
             _forget_error(shell)
+        elif name in (widgets := _displayed_widgets()):
+            widgets[name].close()
         else:
             _forget_output(shell, name)
     for code in functions.values():
         code._cache.clear()  # the next call sends it again, as it is then
     gc.collect()
     return [*outputs, *functions]
+
+
+def remove_groups(words: list[str]) -> int:
+    """Remove the placement groups with these ids, which nothing has to name. Raises TypingMistake for other words."""
+    known = placement_group_table()
+    for word in words:
+        if word not in known:
+            raise TypingMistake(f"No placement group has the id {word!r}: the line of what waits for it has the id.")
+    for word in words:
+        remove_placement_group(PlacementGroup(PlacementGroupID.from_hex(word)))
+    return len(words)
 
 
 # ---- looking
@@ -124,6 +165,13 @@ def _outputs(shell: InteractiveShell) -> dict[int, Any]:
     return dict(shell.user_ns.get("Out") or {})
 
 
+def _displayed_widgets() -> dict[str, Any]:
+    """Those that no variable has to name: ipywidgets keeps them as long as a page may show them."""
+    module: Any = sys.modules.get("ipywidgets.widgets.widget")
+    instances = dict(getattr(module, "_instances", {}))
+    return {f"widget {type(each).__name__} {id[:8]}": each for id, each in instances.items()}
+
+
 def _handles_in(value: Any) -> Iterator[Any]:
     """The handles and refs that an object reaches through containers, attributes and closures."""
     seen, waiting = {id(value)}, deque([value])
@@ -144,7 +192,7 @@ def _parts(thing: Any) -> list[Any]:
         return [*(thing.__closure__ or ()), *(thing.__defaults__ or ())]
     if kind is RemoteFunction:
         return [thing._function]
-    if kind is ActorClass or issubclass(kind, _LEAVES):
+    if kind is ActorClass or issubclass(kind, _LEAVES) or kind.__module__.startswith(_OF_COMMS):
         return []
     if kind is dict:
         return list(islice(thing.values(), MOST_OBJECTS))

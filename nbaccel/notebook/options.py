@@ -198,6 +198,7 @@ WORDS = {
     "accel_logs": "TASK",
     "accel_stack": "TASK|NAME|PID",
     "accel_scale": "[0]",
+    "accel_release": "[GROUP …]",
 }
 
 

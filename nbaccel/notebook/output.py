@@ -31,7 +31,7 @@ from nbaccel.notebook import blocks, experiment_card, run_card, served_card
 from nbaccel.notebook.blocks import Html
 from nbaccel.notebook.run_cards import RUNS_REMEMBERED, RunCards
 from nbaccel.notebook.settings import NotebookSettings
-from nbaccel.views import wording
+from nbaccel.views import explanations, wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot, ExperimentSummary
 from nbaccel.views.run_snapshot import RunSnapshot
 from nbaccel.views.served_snapshot import ServedSnapshot
@@ -87,13 +87,11 @@ class CellOutput:
         parent_now: Callable[[], bytes] = bytes,
         cell_of: Callable[[str], str] = lambda file: "",
         place_now: Callable[[], str] = str,
-        explained: Callable[[str], str] = str,
     ) -> None:
         self._send = send
         self._limits = limits
         self._clock = clock
         self._later = later or _after_a_moment
-        self._explained = explained  # adds what still holds the actors that a sentence names
         self._parent_now = parent_now  # the parent of the running cell
         self._cell_of = cell_of  # the cell of a code's file name
         self._cells: OrderedDict[bytes, _Shown] = OrderedDict()
@@ -253,7 +251,7 @@ class CellOutput:
         A notice without a cell goes under the running cell: front ends drop a message without a parent.
         """
         if message.task_id and message.message:
-            message = replace(message, message=self._explained(message.message))
+            message = replace(message, message=explanations.name_holders(message.message))
         with self._lock:
             cell = message.parent or self._parent_now()
             parent = self._cell(cell).parent

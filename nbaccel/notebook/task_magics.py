@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import msgspec
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
@@ -72,10 +71,6 @@ class TaskMagics(Magics):
         snapshot = views.seen()
         ids = [task_names.explained_id(word, snapshot, self.shell.user_ns, _having) for word in words]
         answers = [nbaccel.explain(id) for id in ids] if words else nbaccel.explain()
-        answers = [
-            msgspec.structs.replace(answer, sentence=held_handles.added_to(answer.sentence, self.shell))
-            for answer in answers
-        ]
         more = "" if words else reprs.left_out(snapshot, answers)
         text = "\n".join(filter(None, (*reprs.sentences(answers), more)))
         drawn = blocks.join((reprs.explanations(answers), blocks.note(more)), "\n")
@@ -194,10 +189,13 @@ class TaskMagics(Magics):
     @in_one_line
     @documented("Let go of actors and values that only outputs, the last error or functions sent before still hold.")
     def accel_release(self, line: str) -> None:
-        self._parse("accel_release", line)
-        names = held_handles.release(self.shell)
-        words = f"Let go of what {', '.join(names)} held." if names else "Nothing is held beside your variables."
-        view.show(view.of_message(words))
+        _, words = self._parse_with_words("accel_release", line)
+        if words:
+            done = f"Removed {wording.count(held_handles.remove_groups(words), 'placement group')}."
+        else:
+            names = ", ".join(held_handles.release(self.shell))
+            done = f"Let go of what {names} held." if names else "Nothing is held beside your variables."
+        view.show(view.of_message(done))
 
 
 def _having(word: str) -> list[TaskRow]:

@@ -17,6 +17,7 @@ from nbaccel.handles.placement_group_handle import PlacementGroup
 from nbaccel.handles.remote import PlacementGroupID
 from nbaccel.util.scheduling_strategies import is_node_id
 
+made_here: set[str] = set()  # ids of groups that this process has made and not removed, and that have no name
 VALID_PLACEMENT_GROUP_STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 
 
@@ -66,7 +67,10 @@ def placement_group(
     labels = _labels(bundle_label_selector, len(bundles))
     asked = _asked(bundles)
     group_id = engines.current().create_group(asked, strategy, name, lifetime == "detached", labels, soft_node)
-    return PlacementGroup(PlacementGroupID(group_id), asked)
+    group = PlacementGroup(PlacementGroupID(group_id), asked)
+    if not name and lifetime is None:
+        made_here.add(group.id.hex())
+    return group
 
 
 def why_never_placed(bundles: list[dict[str, float]], strategy: str) -> str:
@@ -130,6 +134,7 @@ def remove_placement_group(placement_group: PlacementGroup) -> None:
     """
     _check_is_group(placement_group)
     engines.current().remove_group(placement_group.id.binary())
+    made_here.discard(placement_group.id.hex())
 
 
 def _check_is_group(thing: Any) -> None:

@@ -13,6 +13,7 @@ import nbaccel
 from nbaccel.notebook import held_handles
 from nbaccel.notebook.output import CellOutput
 from nbaccel.notebook.settings import NotebookSettings
+from nbaccel.views import explanations
 from nbaccel.views.sinks import Notice
 from tests.notebook.shells import shell_with
 from tests.rig import wait_until
@@ -44,7 +45,7 @@ def _gpu_comes_back() -> None:
 def test_what_a_variable_names_is_not_forgotten(shell: InteractiveShell) -> None:
     _run(shell, "a = A.remote()\na")
     assert held_handles.forgotten(shell) == {}
-    assert held_handles.added_to(WAITS, shell) == WAITS
+    assert held_handles.added_to(shell, WAITS) == WAITS
     assert held_handles.release(shell) == []
     _run(shell, "del a")
     held_handles.release(shell)
@@ -60,12 +61,65 @@ def test_an_output_that_reaches_an_actor_is_named_and_let_go(shell: InteractiveS
     _run(shell, f"a = A.remote()\n{shown}")
     number = max(shell.user_ns["Out"])
     _run(shell, "del a")
-    said = held_handles.added_to(WAITS, shell)
+    said = held_handles.added_to(shell, WAITS)
     assert f"An actor A that no variable names is still held by Out[{number}], _: %accel_release" in said
-    assert held_handles.added_to("Task f waits for 1 GPU. The GPU is busy: task g.", shell).endswith("task g.")
+    assert held_handles.added_to(shell, "Task f waits for 1 GPU. The GPU is busy: task g.").endswith("task g.")
     assert held_handles.release(shell) == [f"Out[{number}]", "_"]
     assert number not in shell.user_ns["Out"]
     _gpu_comes_back()
+
+
+@pytest.mark.parametrize("display", ["button", "ipywidgets.VBox([button])", "ipywidgets.interactive(lambda x: a, x=1)"])
+def test_a_displayed_widget_that_reaches_an_actor_is_named_and_closed(shell: InteractiveShell, display: str) -> None:
+    _run(
+        shell,
+        "import ipywidgets\ndef show():\n    a = A.remote()\n    button = ipywidgets.Button()\n"
+        f"    button.on_click(lambda _: nbaccel.get(a.ping.remote()))\n    display({display})\nshow()",
+    )
+    said = held_handles.added_to(shell, WAITS)
+    assert "An actor A that no variable names is still held by widget " in said, said
+    assert all(name.startswith("widget ") for name in held_handles.release(shell))
+    assert held_handles.added_to(shell, WAITS) == WAITS
+    _gpu_comes_back()
+
+
+def test_a_widget_that_a_variable_names_stays(shell: InteractiveShell) -> None:
+    _run(shell, "import ipywidgets\nbutton = ipywidgets.Button()\nbutton.on_click(lambda _, a=A.remote(): print(a))")
+    assert held_handles.added_to(shell, WAITS) == WAITS
+    assert held_handles.release(shell) == []
+    _run(shell, "del button")
+    assert len(held_handles.release(shell)) == 1
+    _gpu_comes_back()
+
+
+def test_a_placement_group_that_nothing_names_is_removed_by_its_id(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _run(
+        shell,
+        "from nbaccel.util import placement_group\nclass Pool:\n    def __init__(self):\n"
+        "        self.me, self.group = self, placement_group([{'GPU': 1}])\npool = Pool()\npool.group.wait(30)",
+    )
+    id = shell.user_ns["pool"].group.id.hex()
+    waits = f"f waits for 1 GPU. The GPU is busy: placement group {id} on GPU 0 (3 s)."
+    assert held_handles.added_to(shell, waits) == waits
+    _run(shell, "pool = None")
+    assert f"%accel_release {id} removes it" in held_handles.added_to(shell, waits)
+    _run(shell, "%accel_release nonsense")
+    assert "No placement group has the id 'nonsense'" in capsys.readouterr().err
+    _run(shell, f"%accel_release {id}")
+    assert "Removed 1 placement group." in capsys.readouterr().out
+    _gpu_comes_back()
+
+
+def test_a_get_that_times_out_says_what_holds_the_actor(shell: InteractiveShell) -> None:
+    _run(shell, "a = A.remote()\na")
+    _run(shell, "del a")
+    _run(shell, "@nbaccel.remote(num_gpus=1)\ndef f(): ...\nref = f.remote()")
+    with pytest.raises(nbaccel.exceptions.GetTimeoutError, match="still held by Out"):
+        nbaccel.get(shell.user_ns["ref"], timeout=2)
+    assert "still held by Out" in nbaccel.explain(shell.user_ns["ref"]).sentence
+    _run(shell, "del ref, f")
 
 
 def test_the_frames_of_the_last_error_are_named_and_let_go(
@@ -73,7 +127,7 @@ def test_the_frames_of_the_last_error_are_named_and_let_go(
 ) -> None:
     _run(shell, "def fails():\n    a = A.remote()\n    nbaccel.get(a.ping.remote())\n    return {}['missing']")
     _run(shell, "kept = 5\nfails()")
-    assert "still held by the last error: %accel_release" in held_handles.added_to(WAITS, shell)
+    assert "still held by the last error: %accel_release" in held_handles.added_to(shell, WAITS)
     _run(shell, "%accel_release")
     assert "Let go of what the last error held." in capsys.readouterr().out
     assert shell.user_ns["kept"] == 5
@@ -86,9 +140,9 @@ def test_the_frames_of_the_last_error_are_named_and_let_go(
 def test_a_function_that_was_sent_with_an_actor_is_named_and_sent_again(shell: InteractiveShell) -> None:
     _run(shell, "a = A.remote()\n@nbaccel.remote\ndef use():\n    return nbaccel.get(a.ping.remote())")
     _run(shell, "said = nbaccel.get(use.remote())")
-    assert "use was sent" not in held_handles.added_to(WAITS, shell)
+    assert "use was sent" not in held_handles.added_to(shell, WAITS)
     _run(shell, "a = None")
-    assert "use was sent with a handle that no variable names, and holds it" in held_handles.added_to(WAITS, shell)
+    assert "use was sent with a handle that no variable names, and holds it" in held_handles.added_to(shell, WAITS)
     assert held_handles.release(shell) == ["use"]
     _gpu_comes_back()
     _run(shell, "a = A.remote()\nagain = nbaccel.get(use.remote(), timeout=60)")
@@ -97,13 +151,10 @@ def test_a_function_that_was_sent_with_an_actor_is_named_and_sent_again(shell: I
     _gpu_comes_back()
 
 
-def test_the_note_under_a_cell_says_what_holds_the_actor() -> None:
+def test_the_note_under_a_cell_says_what_holds_the_actor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanations, "name_holders", lambda sentence: f"{sentence} Out[7] holds it.")
     sent: list[str] = []
-    output = CellOutput(
-        lambda *message: sent.append(str(message)),
-        NotebookSettings(),
-        explained=lambda sentence: f"{sentence} Out[7] holds it.",
-    )
+    output = CellOutput(lambda *message: sent.append(str(message)), NotebookSettings())
     output.notice(Notice("waiting", "f waits for 1 GPU. The GPU is busy.", b"", b"task"))
     assert "Out[7] holds it." in sent[-1]
     output.notice(Notice("waiting", "", b"", b"task"))  # it waits no more

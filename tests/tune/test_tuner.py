@@ -118,6 +118,19 @@ def test_a_trial_that_fails_goes_on_from_its_checkpoint(kept: Kept, tmp_path: Pa
     assert result.checkpoint is not None and result.checkpoint.load() == {"step": 3}
 
 
+@pytest.mark.parametrize("max_failures", [0, 1])
+def test_a_trial_that_is_killed_while_it_saves_leaves_no_half_of_a_checkpoint(
+    kept: Kept, tmp_path: Path, max_failures: int
+) -> None:
+    retried = kept(failure_config=tune.FailureConfig(max_failures=max_failures))
+    (result,) = fit(trainables.dies_while_it_saves, {"folder": str(tmp_path)}, retried)
+    assert (tmp_path / "died").exists()
+    assert [each["step"] for each in result.history] == [0, 1, 2][: 3 if max_failures else 1]
+    found = {name: len(os.listdir(Path(result.path, name))) for name in os.listdir(result.path) if "checkpoint" in name}
+    assert found == {f"checkpoint_{step:06d}": 10 * (step + 1) for step in range(len(result.history))}
+    assert result.checkpoint is not None and len(os.listdir(result.checkpoint.path)) == 10 * len(result.history)
+
+
 def test_a_killed_trial_is_told_with_its_signal(kept: Kept, tmp_path: Path) -> None:
     space = {"x": 1, "steps": 2, "fails_in": 1, "how": "kill", "folder": str(tmp_path)}
     (result,) = fit(trainables.steps, space, kept())

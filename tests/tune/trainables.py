@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -35,6 +36,28 @@ def steps(config: dict[str, Any]) -> None:
             raise ZeroDivisionError(f"in step {step}")
         saved = tune.Checkpoint.save({"step": step}) if config.get("saves", True) else None
         tune.report({"loss": config["x"] / (step + 1), "step": step}, checkpoint=saved)
+
+
+def dies_while_it_saves(config: dict[str, Any]) -> None:
+    """Three checkpoints of ten files; the process is killed once, when half of the second one's are there."""
+    from nbaccel.train import storage
+
+    checkpoint = train.get_checkpoint()
+    start = len(os.listdir(checkpoint.path)) // 10 if checkpoint is not None else 0
+    put, died = storage._put, Path(config["folder"], "died")
+
+    def deadly(file: Path, target: Path, *, move: bool) -> None:
+        if file.name == "15" and not died.exists():
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        put(file, target, move=move)
+
+    storage._put = deadly
+    for step in range(start, 3):
+        with tempfile.TemporaryDirectory() as folder:
+            for number in range(10 * (step + 1)):
+                Path(folder, f"{number:02d}").touch()
+            tune.report({"step": step}, checkpoint=train.Checkpoint.from_directory(folder))
 
 
 def fails_now(config: dict[str, Any]) -> bool:

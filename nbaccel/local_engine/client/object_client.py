@@ -38,7 +38,7 @@ from nbaccel.local_engine.wire import codec, failures
 from nbaccel.local_engine.wire import driver_questions as asks
 from nbaccel.local_engine.wire.driver_questions import GarbageCollected, Publish, notified
 from nbaccel.local_engine.wire.ids import IdMaker, return_id
-from nbaccel.views import record_book
+from nbaccel.views import explanations, record_book
 from nbaccel.views.explanations import EXPLAINED_AFTER_S
 from nbaccel.views.observer_lines import Explain
 from nbaccel.views.record_book import Asked, Rows, check
@@ -347,7 +347,7 @@ class ObjectClient:
             rows = self.link.ask(Explain(ids[found.index(None)].hex()))
         except (exceptions.RayError, OSError):
             return ""
-        return f" {rows[0].sentence}" if rows and rows[0].sentence else ""
+        return f" {explanations.name_holders(rows[0].sentence)}" if rows and rows[0].sentence else ""
 
     def _wait_for(self, ids: list[bytes], timeout_s: float | None) -> bool:
         """Wait until each value has come, or one that is an error; False after the timeout."""

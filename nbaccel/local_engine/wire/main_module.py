@@ -65,7 +65,7 @@ def _inside_of_its_class(function: Any) -> Any:
         found = getattr(found, name, None)
     if getattr(found, "__func__", None) is not function:
         return None
-    return attrgetter(f"{function.__name__}.__func__"), (found.__self__,)
+    return attrgetter(f"{name}.__func__"), (found.__self__,)
 
 
 def _with_slots(arguments: tuple[Any, ...], kind: type) -> tuple[Any, ...]:

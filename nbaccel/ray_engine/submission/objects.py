@@ -26,6 +26,7 @@ from nbaccel.ray_engine.submission.exports import HandleMaker
 from nbaccel.ray_engine.submission.options_for_ray import RayChoice, quantities
 from nbaccel.ray_engine.submission.submissions import AbandonedStreams, CallFacts, Submission, Submissions
 from nbaccel.scheduling.terms import TaskKind
+from nbaccel.views import explanations
 from nbaccel.views.explanations import EXPLAINED_AFTER_S, Explanation
 from nbaccel.views.snapshot import ObjectPlaces
 
@@ -91,7 +92,7 @@ class RayObjects:
         with suppress(exceptions.RayError, ray.exceptions.RayError):
             _, late = ray.wait(list(dict.fromkeys(inner)), num_returns=len(set(inner)), timeout=0, fetch_local=False)
             rows = self._explain(late[0].hex()) if late else []
-            return f" {rows[0].sentence}" if rows and rows[0].sentence else ""
+            return f" {explanations.name_holders(rows[0].sentence)}" if rows and rows[0].sentence else ""
         return ""
 
     def located(self, error: BaseException, refs: Sequence[ObjectRef[object]]) -> BaseException:
