@@ -11,6 +11,8 @@ from nbaccel.quantities import TYPE_PREFIX, UNIT
 
 Bundle = dict[str, float]
 
+made_here: set[str] = set()  # ids of groups that this process has made and not removed, and that have no name
+
 
 class PlacementGroup:
     """A handle of a placement group; it can be passed to tasks."""

@@ -23,14 +23,13 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbaccel import engine as engines
 from nbaccel.actor import ActorHandle
-from nbaccel.handles.ids import PlacementGroupID
-from nbaccel.handles.placement_group_handle import PlacementGroup
+from nbaccel.handles.placement_group_handle import PlacementGroup, made_here
 from nbaccel.handles.refs import ObjectRef
 from nbaccel.handles.remote import ActorClass, RemoteFunction
 from nbaccel.notebook.arguments import TypingMistake
 from nbaccel.notebook.task_names import OF_HISTORY
-from nbaccel.util.placement_group import made_here, placement_group_table, remove_placement_group
 
 MOST_OBJECTS = 10_000  # that are looked at from one name
 THE_ERROR = "the last error"
@@ -131,12 +130,13 @@ def release(shell: InteractiveShell) -> list[str]:
 
 def remove_groups(words: list[str]) -> int:
     """Remove the placement groups with these ids, which nothing has to name. Raises TypingMistake for other words."""
-    known = placement_group_table()
+    engine = engines.current()
+    known = engine.group_table(None)
     for word in words:
         if word not in known:
             raise TypingMistake(f"No placement group has the id {word!r}: the line of what waits for it has the id.")
     for word in words:
-        remove_placement_group(PlacementGroup(PlacementGroupID.from_hex(word)))
+        engine.remove_group(bytes.fromhex(word))
     return len(words)
 
 

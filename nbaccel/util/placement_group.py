@@ -13,11 +13,10 @@ from typing import Any
 from nbaccel import engine as engines
 from nbaccel.handles.option_checks import bundle as checked_bundle
 from nbaccel.handles.option_checks import label_selector
-from nbaccel.handles.placement_group_handle import PlacementGroup
+from nbaccel.handles.placement_group_handle import PlacementGroup, made_here
 from nbaccel.handles.remote import PlacementGroupID
 from nbaccel.util.scheduling_strategies import is_node_id
 
-made_here: set[str] = set()  # ids of groups that this process has made and not removed, and that have no name
 VALID_PLACEMENT_GROUP_STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 
 
