@@ -1,4 +1,4 @@
-"""Requests over HTTP: nbaccel.serve, uvicorn with a bare ASGI function, FastAPI, and Ray Serve if it is installed.
+"""Requests over HTTP: nbaccel.serve, uvicorn with a bare ASGI function, FastAPI, Ray Serve, LitServe and mosec.
 
     python benchmarks/serving.py --repeat 5
     python benchmarks/serving.py --only uvicorn,nbaccel --repeat 7
@@ -8,7 +8,10 @@ stream of 2,000 chunks, each in a turn of its own; before and after, an answer i
 installed (apt install wrk), else that of a small client in Python, which is itself the bottleneck. CPU is that of all
 processes of a contender but the one that asks. The handler is the same async function wherever there is one, and its
 stream is Starlette's; `nbaccel_fastapi` is a FastAPI ingress and is compared with `fastapi`, plain uvicorn and FastAPI.
-Ratios are to uvicorn in the same round. With Ray a round takes two minutes.
+LitServe and mosec (pip install litserve mosec) take POST requests alone, so that they have no row of the no-op.
+`ray_throughput` is Ray Serve with RAY_SERVE_THROUGHPUT_OPTIMIZED=1, whose handles give nothing to a driver that waits,
+so that it has no row of them. Ratios are to uvicorn in the same round. With Ray a
+round takes two minutes.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ import os
 import re
 import secrets
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -49,7 +54,8 @@ ROWS = {
     "idle": "CPU of all processes without a request (% of a core)",
     "up": "from the cell to the first answer, cluster up (s)",
     "again": "the same cell again (s)",
-    "handle": "a lone call of a handle (ms)",
+    "handle": "a lone call of a handle, plain method (ms)",
+    "async_handle": "the same, async method (ms)",
     "batch": "more for a lone call of a batch function with nothing to wait for (ms)",
     "call": "a lone call of an actor (ms)",
     "memory": "memory of all processes but the client's (MB)",
@@ -107,6 +113,42 @@ async def echo(request: Request):
     return await request.json()
 """
 
+LITSERVE = """
+import sys
+
+sys.modules["mcp"] = None  # LitServe 0.2.19 does not start beside mcp 2
+import litserve
+
+class Echo(litserve.LitAPI):
+    def setup(self, device):
+        pass
+
+    def decode_request(self, request):
+        return request
+
+    def predict(self, thing):
+        return thing
+
+    def encode_response(self, thing):
+        return thing
+
+if __name__ == "__main__":
+    server = litserve.LitServer(Echo(), accelerator="cpu", workers_per_device=1)
+    server.run(port=int(sys.argv[1]), generate_client_file=False, log_level="error", access_log=False)
+"""
+MOSEC = """
+from mosec import Server, Worker
+
+class Echo(Worker):
+    def forward(self, data):
+        return data
+
+if __name__ == "__main__":
+    server = Server()
+    server.append_worker(Echo)
+    server.run()
+"""
+
 
 async def chunks() -> AsyncIterator[bytes]:
     for number in range(CHUNKS):
@@ -126,9 +168,13 @@ async def handler(request: Any) -> Any:
 
 
 def measured(url: str) -> Figures:
-    """All rows of requests of one server."""
+    """All rows of one server."""
+    return requested(url, "noop", "echo") | streamed(url) | at_rest()
+
+
+def requested(url: str, *kinds: str) -> Figures:
     figures: Figures = {}
-    for kind in ("noop", "echo"):
+    for kind in kinds:
         check(url, kind)
         for connections in (1, 50):
             pids = census.members()
@@ -140,9 +186,11 @@ def measured(url: str) -> Figures:
             figures[f"{name}_cpu"] = cpu_s / facts["requests"] * 1e6
             figures[f"{name}_p50"], figures[f"{name}_p95"] = facts["p50"], facts["p95"]
         check(url, kind)
-    figures |= streamed(url) | {"idle": idle_percent()}
-    figures["memory"] = census.pss_bytes(census.members()) / 1e6
     return figures
+
+
+def at_rest() -> Figures:
+    return {"idle": idle_percent(), "memory": census.pss_bytes(census.members()) / 1e6}
 
 
 def streamed(url: str) -> Figures:
@@ -266,6 +314,44 @@ def plain_fastapi() -> Figures:
         return measured(url)
 
 
+def posted(source: str, path: str, options: Callable[[int], list[str]]) -> Figures:
+    """A program that answers POST requests alone, once it does."""
+    os.environ[census.TOKEN_VARIABLE] = secrets.token_hex(8)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/{path}"
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "program.py")
+        program.write_text(source)
+        server = subprocess.Popen([sys.executable, str(program), *options(port)], stdout=2, start_new_session=True)
+        try:
+            end = time.monotonic() + 60
+            while not answers(url):
+                assert server.poll() is None and time.monotonic() < end, "the server has not come up"
+                time.sleep(0.1)
+            return requested(url, "echo") | at_rest()
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def answers(url: str) -> bool:
+    try:
+        check(url, "echo")
+    except OSError:
+        return False
+    return True
+
+
+def with_litserve() -> Figures:
+    return posted(LITSERVE, "predict", lambda port: [str(port)])
+
+
+def with_mosec() -> Figures:
+    return posted(MOSEC, "inference", lambda port: ["--port", str(port)])
+
+
 class Called:
     def call(self) -> str:
         return "ok"
@@ -280,7 +366,7 @@ class Called:
         return await handler(request)
 
 
-def served(serve: Any, core: Any) -> Figures:
+def served(serve: Any, core: Any, *, with_calls: bool = True) -> Figures:
     """The same program on nbaccel and on Ray."""
 
     class Served(Called):
@@ -299,9 +385,14 @@ def served(serve: Any, core: Any) -> Figures:
     began = time.perf_counter()
     serve.run(deployment.bind())
     figures["again"] = time.perf_counter() - began
-    figures |= measured(url)
-    figures["handle"] = lone_ms(lambda: handle.call.remote().result())
+    return figures | measured(url) | (called(handle, core) if with_calls else {})
+
+
+def called(handle: Any, core: Any) -> Figures:
+    """Lone calls from the driver."""
+    figures = {"handle": lone_ms(lambda: handle.call.remote().result())}
     plain_ms = lone_ms(lambda: handle.plain.remote().result())
+    figures["async_handle"] = plain_ms
     figures["batch"] = lone_ms(lambda: handle.batched.remote().result()) - plain_ms
     actor = core.remote(Called).remote()
     figures["call"] = lone_ms(lambda: core.get(actor.call.remote()))
@@ -343,7 +434,12 @@ def with_nbaccel_and_fastapi() -> Figures:
             nbaccel.shutdown()
 
 
-def with_ray() -> Figures:
+def with_ray_for_throughput() -> Figures:
+    os.environ["RAY_SERVE_THROUGHPUT_OPTIMIZED"] = "1"
+    return with_ray(with_calls=False)
+
+
+def with_ray(*, with_calls: bool = True) -> Figures:
     os.environ[census.TOKEN_VARIABLE] = secrets.token_hex(8)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
@@ -353,7 +449,7 @@ def with_ray() -> Figures:
         ray.init("local", num_cpus=4, include_dashboard=False, logging_level="ERROR")
         serve.start()
         try:
-            return served(serve, ray)
+            return served(serve, ray, with_calls=with_calls)
         finally:
             serve.shutdown()
             ray.shutdown()
@@ -365,6 +461,9 @@ CONTENDERS = {
     "fastapi": plain_fastapi,
     "nbaccel_fastapi": with_nbaccel_and_fastapi,
     "ray": with_ray,
+    "ray_throughput": with_ray_for_throughput,
+    "litserve": with_litserve,
+    "mosec": with_mosec,
 }
 
 if __name__ == "__main__":

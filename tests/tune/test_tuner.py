@@ -17,6 +17,7 @@ import pytest
 
 import nbaccel
 from nbaccel import train, tune
+from nbaccel.tune import experiment_journal
 from nbaccel.tune.resources import resources_of
 from nbaccel.tune.schedulers import ASHAScheduler, PopulationBasedTraining
 from nbaccel.views import experiment_snapshot
@@ -504,3 +505,23 @@ def test_a_finished_trial_goes_on_or_begins_again_if_that_is_asked(
     (trial,) = tune.run(counts, **options, resume_config=tune.ResumeConfig(finished=how)).trials
     assert [each["metrics"]["number"] for each in trial.reports] == expected
     assert len(list(tmp_path.glob("*.began"))) == (1 if how == "skip" else 2)
+
+
+@pytest.mark.parametrize(("how", "expected"), [("skip", [0, 1]), ("resume", [0, 1, 2]), ("restart", [0, 1, 2])])
+def test_a_trial_that_was_under_way_goes_on_or_begins_again_if_that_is_asked(
+    how: str, expected: list[int], kept: Kept, tmp_path: Path
+) -> None:
+    """The driver was killed after the second of three reports: the journal ends there."""
+    options: dict[str, Any] = {"storage_path": kept().storage_path, "name": "under_way"}
+    space = {"x": 1, "steps": 3, "fails_in": 0, "failures": 0, "folder": str(tmp_path)}
+    analysis = tune.run(trainables.steps, config=space, **options)
+    journal = Path(analysis.experiment_path, experiment_journal.FILE)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    second = [number for number, line in enumerate(lines) if b'"step": 1' in line or b'"step":1' in line][-1]
+    journal.write_bytes(b"".join(lines[: second + 1]))
+    (trial,) = tune.run(
+        trainables.steps, config=space, **options, resume_config=tune.ResumeConfig(unfinished=how)
+    ).trials
+    assert [each["metrics"]["step"] for each in trial.reports] == expected and trial.status == "TERMINATED"
+    begun_at_zero = len(list(tmp_path.glob("failed-*")))
+    assert begun_at_zero == (2 if how == "restart" else 1)
