@@ -62,7 +62,8 @@ def explain(what: Any = None) -> Explanation | list[Explanation]:
     train waits for 1 CPU and 1 GPU. Both GPUs are busy: ...
     """
     rows = engines.current().explain(None if what is None else id_of(what))
-    rows = [msgspec.structs.replace(row, sentence=explanations.name_holders(row.sentence)) for row in rows]
+    sentences = explanations.name_holders([row.sentence for row in rows])
+    rows = [msgspec.structs.replace(row, sentence=each) for row, each in zip(rows, sentences, strict=True)]
     if what is None:
         return rows
     if rows:

@@ -16,7 +16,7 @@ import re
 import sys
 import traceback
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import Any
@@ -77,39 +77,52 @@ def functions_with_forgotten(shell: InteractiveShell) -> dict[str, Any]:
     }
 
 
-def added_to(shell: InteractiveShell, sentence: str) -> str:
-    """A sentence about work that waits; if it names an actor or a group that the user has forgotten, also what holds
-    that.
+def added_to(shell: InteractiveShell, sentences: Sequence[str]) -> list[str]:
+    """Sentences about work that waits; one that names an actor or a group that the user has forgotten also says what
+    holds that.
     """
-    return _with_groups(sentence if "actor " not in sentence else _with_actors(sentence, shell))
+    kinds, functions = _held_actors(shell) if any("actor " in each for each in sentences) else ({}, [])
+    groups = _forgotten_groups(" ".join(sentences))
+    return [each + _about_actors(each, kinds, functions) + _about_groups(each, groups) for each in sentences]
 
 
-def _with_groups(sentence: str) -> str:
-    made = [id for id in dict.fromkeys(_GROUP.findall(sentence)) if id in made_here]
-    if not made:
-        return sentence
-    gc.collect()  # what only a cycle holds is forgotten too
-    named = {each.id.hex() for each in gc.get_objects() if type(each) is PlacementGroup}
-    forgotten = [id for id in made if id not in named]
-    return sentence + "".join(
-        f" Nothing here names placement group {id[:8]}… any more: %accel_release {id} removes it, with what runs in it."
-        for id in forgotten
+def _held_actors(shell: InteractiveShell) -> tuple[dict[str, list[str]], list[str]]:
+    """The classes of actors that no variable names, each with what holds one, and functions that were sent with one."""
+    kinds: dict[str, list[str]] = {}
+    for name, handles in forgotten(shell).items():
+        for kind in sorted({each._class_name for each in handles if isinstance(each, ActorHandle)}):
+            kinds.setdefault(kind, []).append(name)
+    return kinds, list(functions_with_forgotten(shell))
+
+
+def _about_actors(sentence: str, kinds: dict[str, list[str]], functions: list[str]) -> str:
+    if "actor " not in sentence:
+        return ""
+    return "".join(
+        f" An actor {kind} that no variable names is still held by {', '.join(names)}: %accel_release lets go of it."
+        for kind, names in kinds.items()
+        if f"actor {kind} " in sentence
+    ) + "".join(
+        f" {name} was sent with a handle that no variable names, and holds it: %accel_release lets go of it."
+        for name in functions
     )
 
 
-def _with_actors(sentence: str, shell: InteractiveShell) -> str:
-    held = {
-        name: {each._class_name for each in handles if isinstance(each, ActorHandle)}
-        for name, handles in forgotten(shell).items()
-    }
-    added = ""
-    for kind in sorted(set().union(*held.values())):
-        if f"actor {kind} " in sentence:
-            names = ", ".join(name for name, kinds in held.items() if kind in kinds)
-            added += f" An actor {kind} that no variable names is still held by {names}: %accel_release lets go of it."
-    for name in functions_with_forgotten(shell):
-        added += f" {name} was sent with a handle that no variable names, and holds it: %accel_release lets go of it."
-    return sentence + added
+def _forgotten_groups(text: str) -> list[str]:
+    made = [id for id in dict.fromkeys(_GROUP.findall(text)) if id in made_here]
+    if not made:
+        return []
+    gc.collect()  # what only a cycle holds is forgotten too
+    named = {each.id.hex() for each in gc.get_objects() if type(each) is PlacementGroup}
+    return [id for id in made if id not in named]
+
+
+def _about_groups(sentence: str, groups: list[str]) -> str:
+    return "".join(
+        f" Nothing here names placement group {id[:8]}… any more: %accel_release {id} removes it, with what runs in it."
+        for id in groups
+        if id in sentence
+    )
 
 
 def release(shell: InteractiveShell) -> list[str]:

@@ -251,7 +251,7 @@ class CellOutput:
         A notice without a cell goes under the running cell: front ends drop a message without a parent.
         """
         if message.task_id and message.message:
-            message = replace(message, message=explanations.name_holders(message.message))
+            message = replace(message, message=explanations.name_holders([message.message])[0])
         with self._lock:
             cell = message.parent or self._parent_now()
             parent = self._cell(cell).parent

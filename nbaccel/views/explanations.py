@@ -6,7 +6,7 @@ travel from a head to its drivers and observers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -16,8 +16,8 @@ from nbaccel.views.snapshot import RequestRow
 
 EXPLAINED_AFTER_S = 1.0  # an error of `get` has the reason of the wait if its timeout was at least this
 
-name_holders: Callable[[str], str] = str
-"""Adds to a sentence about work that waits what in this process still holds the actors and groups that it names. A
+name_holders: Callable[[Sequence[str]], list[str]] = list
+"""Adds to sentences about work that waits what in this process still holds the actors and groups that they name. A
 notebook sets it: its outputs and its last error hold what no variable names.
 """
 

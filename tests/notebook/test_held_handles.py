@@ -38,6 +38,10 @@ def _run(shell: InteractiveShell, code: str) -> None:
     shell.run_cell(code, store_history=True)
 
 
+def _reason(shell: InteractiveShell, sentence: str) -> str:
+    return held_handles.added_to(shell, [sentence])[0]
+
+
 def _gpu_comes_back() -> None:
     wait_until(lambda: gc.collect() >= 0 and nbaccel.available_resources().get("GPU") == 1, "the GPU")
 
@@ -45,7 +49,7 @@ def _gpu_comes_back() -> None:
 def test_what_a_variable_names_is_not_forgotten(shell: InteractiveShell) -> None:
     _run(shell, "a = A.remote()\na")
     assert held_handles.forgotten(shell) == {}
-    assert held_handles.added_to(shell, WAITS) == WAITS
+    assert _reason(shell, WAITS) == WAITS
     assert held_handles.release(shell) == []
     _run(shell, "del a")
     held_handles.release(shell)
@@ -61,9 +65,9 @@ def test_an_output_that_reaches_an_actor_is_named_and_let_go(shell: InteractiveS
     _run(shell, f"a = A.remote()\n{shown}")
     number = max(shell.user_ns["Out"])
     _run(shell, "del a")
-    said = held_handles.added_to(shell, WAITS)
+    said = _reason(shell, WAITS)
     assert f"An actor A that no variable names is still held by Out[{number}], _: %accel_release" in said
-    assert held_handles.added_to(shell, "Task f waits for 1 GPU. The GPU is busy: task g.").endswith("task g.")
+    assert _reason(shell, "Task f waits for 1 GPU. The GPU is busy: task g.").endswith("task g.")
     assert held_handles.release(shell) == [f"Out[{number}]", "_"]
     assert number not in shell.user_ns["Out"]
     _gpu_comes_back()
@@ -76,16 +80,16 @@ def test_a_displayed_widget_that_reaches_an_actor_is_named_and_closed(shell: Int
         "import ipywidgets\ndef show():\n    a = A.remote()\n    button = ipywidgets.Button()\n"
         f"    button.on_click(lambda _: nbaccel.get(a.ping.remote()))\n    display({display})\nshow()",
     )
-    said = held_handles.added_to(shell, WAITS)
+    said = _reason(shell, WAITS)
     assert "An actor A that no variable names is still held by widget " in said, said
     assert all(name.startswith("widget ") for name in held_handles.release(shell))
-    assert held_handles.added_to(shell, WAITS) == WAITS
+    assert _reason(shell, WAITS) == WAITS
     _gpu_comes_back()
 
 
 def test_a_widget_that_a_variable_names_stays(shell: InteractiveShell) -> None:
     _run(shell, "import ipywidgets\nbutton = ipywidgets.Button()\nbutton.on_click(lambda _, a=A.remote(): print(a))")
-    assert held_handles.added_to(shell, WAITS) == WAITS
+    assert _reason(shell, WAITS) == WAITS
     assert held_handles.release(shell) == []
     _run(shell, "del button")
     assert len(held_handles.release(shell)) == 1
@@ -102,9 +106,9 @@ def test_a_placement_group_that_nothing_names_is_removed_by_its_id(
     )
     id = shell.user_ns["pool"].group.id.hex()
     waits = f"f waits for 1 GPU. The GPU is busy: placement group {id} on GPU 0 (3 s)."
-    assert held_handles.added_to(shell, waits) == waits
+    assert _reason(shell, waits) == waits
     _run(shell, "pool = None")
-    assert f"%accel_release {id} removes it" in held_handles.added_to(shell, waits)
+    assert f"%accel_release {id} removes it" in _reason(shell, waits)
     _run(shell, "%accel_release nonsense")
     assert "No placement group has the id 'nonsense'" in capsys.readouterr().err
     _run(shell, f"%accel_release {id}")
@@ -127,7 +131,7 @@ def test_the_frames_of_the_last_error_are_named_and_let_go(
 ) -> None:
     _run(shell, "def fails():\n    a = A.remote()\n    nbaccel.get(a.ping.remote())\n    return {}['missing']")
     _run(shell, "kept = 5\nfails()")
-    assert "still held by the last error: %accel_release" in held_handles.added_to(shell, WAITS)
+    assert "still held by the last error: %accel_release" in _reason(shell, WAITS)
     _run(shell, "%accel_release")
     assert "Let go of what the last error held." in capsys.readouterr().out
     assert shell.user_ns["kept"] == 5
@@ -140,9 +144,9 @@ def test_the_frames_of_the_last_error_are_named_and_let_go(
 def test_a_function_that_was_sent_with_an_actor_is_named_and_sent_again(shell: InteractiveShell) -> None:
     _run(shell, "a = A.remote()\n@nbaccel.remote\ndef use():\n    return nbaccel.get(a.ping.remote())")
     _run(shell, "said = nbaccel.get(use.remote())")
-    assert "use was sent" not in held_handles.added_to(shell, WAITS)
+    assert "use was sent" not in _reason(shell, WAITS)
     _run(shell, "a = None")
-    assert "use was sent with a handle that no variable names, and holds it" in held_handles.added_to(shell, WAITS)
+    assert "use was sent with a handle that no variable names, and holds it" in _reason(shell, WAITS)
     assert held_handles.release(shell) == ["use"]
     _gpu_comes_back()
     _run(shell, "a = A.remote()\nagain = nbaccel.get(use.remote(), timeout=60)")
@@ -152,7 +156,9 @@ def test_a_function_that_was_sent_with_an_actor_is_named_and_sent_again(shell: I
 
 
 def test_the_note_under_a_cell_says_what_holds_the_actor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explanations, "name_holders", lambda sentence: f"{sentence} Out[7] holds it.")
+    monkeypatch.setattr(
+        explanations, "name_holders", lambda sentences: [f"{each} Out[7] holds it." for each in sentences]
+    )
     sent: list[str] = []
     output = CellOutput(lambda *message: sent.append(str(message)), NotebookSettings())
     output.notice(Notice("waiting", "f waits for 1 GPU. The GPU is busy.", b"", b"task"))

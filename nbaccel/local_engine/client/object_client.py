@@ -347,7 +347,7 @@ class ObjectClient:
             rows = self.link.ask(Explain(ids[found.index(None)].hex()))
         except (exceptions.RayError, OSError):
             return ""
-        return f" {explanations.name_holders(rows[0].sentence)}" if rows and rows[0].sentence else ""
+        return f" {explanations.name_holders([rows[0].sentence])[0]}" if rows and rows[0].sentence else ""
 
     def _wait_for(self, ids: list[bytes], timeout_s: float | None) -> bool:
         """Wait until each value has come, or one that is an error; False after the timeout."""

@@ -92,7 +92,7 @@ class RayObjects:
         with suppress(exceptions.RayError, ray.exceptions.RayError):
             _, late = ray.wait(list(dict.fromkeys(inner)), num_returns=len(set(inner)), timeout=0, fetch_local=False)
             rows = self._explain(late[0].hex()) if late else []
-            return f" {explanations.name_holders(rows[0].sentence)}" if rows and rows[0].sentence else ""
+            return f" {explanations.name_holders([rows[0].sentence])[0]}" if rows and rows[0].sentence else ""
         return ""
 
     def located(self, error: BaseException, refs: Sequence[ObjectRef[object]]) -> BaseException:
