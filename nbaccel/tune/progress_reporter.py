@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbaccel.tune import comparing
+from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.trial import Trial
 
 _TICK_S = 1.0
@@ -26,7 +27,7 @@ class ProgressReporter:
         return True
 
     def report(self, trials: list[Trial], done: bool, *sys_info: Any) -> None:
-        """Show the trials; `done` when all have ended."""
+        """Show the trials; `done` when all have ended; `sys_info` is the scheduler's debug_string()."""
         raise NotImplementedError(f"{type(self).__name__} has no report(self, trials, done, *sys_info).")
 
 
@@ -151,8 +152,8 @@ class JupyterNotebookReporter(CLIReporter):
 class ReporterCalls:
     """Calls a reporter, for the thread of an experiment; without one it does nothing."""
 
-    def __init__(self, reporter: ProgressReporter | None) -> None:
-        self._reporter = reporter
+    def __init__(self, reporter: ProgressReporter | None, scheduler: TrialScheduler) -> None:
+        self._reporter, self._scheduler = reporter, scheduler
 
     def begin(self, total: int | None, compared_by: tuple[str | None, str | None]) -> None:
         if self._reporter is not None:
@@ -171,7 +172,7 @@ class ReporterCalls:
 
     def _report(self, trials: list[Trial], *, done: bool) -> None:
         if self._reporter is not None and self._reporter.should_report(trials, done=done):
-            self._reporter.report(trials, done)
+            self._reporter.report(trials, done, self._scheduler.debug_string())
 
 
 def _named(columns: Columns) -> dict[str, str] | None:

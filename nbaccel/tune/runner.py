@@ -75,7 +75,7 @@ class Runner:
         self._journal = opened.journal
         self._checkpoints = TrialCheckpoints(opened.folder, opened.journal, plan.run_config.checkpoint_config)
         self._files = TrialFiles()
-        self._reporter = ReporterCalls(plan.run_config.progress_reporter)
+        self._reporter = ReporterCalls(plan.run_config.progress_reporter, experiment.scheduler)
         self._plan = plan
         experiment.copies = self._checkpoints.copy_donor
         self._inbox = Inbox()

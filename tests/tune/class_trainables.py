@@ -54,6 +54,17 @@ class Files(Counts):
         self.count = int((Path(checkpoint) / "count").read_text())
 
 
+class Overrides(Counts):
+    """Overrides what others rarely do."""
+
+    def log_result(self, result: dict[str, Any]) -> None:
+        self.note(f"log {result['count']}")
+
+    def export_model(self, export_formats: Any, export_dir: str | None = None) -> dict[str, str]:
+        self.note(f"export {export_formats}")
+        return {}
+
+
 class Reused(Counts):
     """Serves several trials."""
 

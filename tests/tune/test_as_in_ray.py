@@ -85,6 +85,7 @@ def test_programs_in_rays_style_run_with_their_import_lines_changed(room: str, t
         found = answers([each for each in there() if each.parent.parent.name == room], tmp_path / "nbaccel", "nbaccel")
     if room == "tune":
         assert found["going_on.py"]["errors"] == [1, 0] and found["pbt_of_a_class.py"]["errors"] == 0
+        assert found["killed_and_restored.py"]["killed by"] == 9 and found["killed_and_restored.py"]["began"] == [1, 2]
     else:
         assert found["two_rank_checkpoints.py"]["went on from"] == 2
 

@@ -273,15 +273,22 @@ class Reporter(tune.ProgressReporter):
         return done
 
     def report(self, trials: list[Any], done: bool, *sys_info: Any) -> None:
-        self.reports.append((done, [str(each.status) for each in trials]))
+        self.reports.append((done, [str(each.status) for each in trials], sys_info))
+
+
+class Described(FIFOScheduler):
+    def debug_string(self) -> str:
+        return "as described"
 
 
 def test_a_reporter_of_ones_own_is_called_and_one_of_ray_prints_a_table(
     kept: Kept, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reporter = Reporter()
-    tune.Tuner(trainables.square, param_space={"x": 2}, run_config=kept(progress_reporter=reporter)).fit()
-    assert reporter.reports == [(True, ["TERMINATED"])]
+    described = tune.TuneConfig(scheduler=Described())
+    running = kept(progress_reporter=reporter)
+    tune.Tuner(trainables.square, param_space={"x": 2}, tune_config=described, run_config=running).fit()
+    assert reporter.reports == [(True, ["TERMINATED"], ("as described",))]
     table = tune.CLIReporter(metric_columns={"loss": "the loss"}, parameter_columns=["x"])
     config = kept("second", progress_reporter=table, verbose=0)
     capsys.readouterr()
@@ -291,6 +298,7 @@ def test_a_reporter_of_ones_own_is_called_and_one_of_ray_prints_a_table(
     assert lines[-3].split() == ["Trial", "name", "status", "x", "the", "loss"]
     assert [line.split()[1:] for line in lines[-2:]] == [["TERMINATED", "2", "4"], ["TERMINATED", "3", "9"]]
     assert "2/2" in lines[-4] and shown.err == "", "verbose=0: nothing else"
+    assert lines[-5] == "Using FIFOScheduler."
 
 
 def test_trials_and_their_folders_are_named_by_functions(kept: Kept) -> None:

@@ -229,6 +229,7 @@ def test_points_come_first_and_count_as_samples() -> None:
     with pytest.raises(ValueError, match="a parameter l, which param_space does not have"):
         configs({"lr": uniform(0, 1)}, points_to_evaluate=[{"l": 0.5}])
     assert configs({"lr": uniform(0, 1)}, points_to_evaluate=[{"lr": 5}]) == [{"lr": 5}]
+    assert configs({"x": choice([1, 2])}, points_to_evaluate=[{"x": 7}]) == [{"x": 7}]
 
 
 def test_the_same_seed_gives_the_same_configs() -> None:

@@ -15,7 +15,7 @@ from nbaccel.tune.schedulers import PopulationBasedTraining
 from nbaccel.tune.trainable import TrainingResult
 from tests.census import Place
 from tests.tune import trainables
-from tests.tune.class_trainables import Asks, Counts, Files, Reused, calls
+from tests.tune.class_trainables import Asks, Counts, Files, Overrides, Reused, calls
 
 Kept = Callable[..., tune.RunConfig]
 
@@ -198,10 +198,17 @@ class TestTrials:
             name="exports",
         )
         assert (Path(analysis.trials[0].local_path) / "model.txt").read_text() == "text"
+        (result,) = fit("counts", {"x": 2, "steps": 1}, kept("by_name"))
+        assert result.metrics is not None and result.metrics["score"] == 2
         spec = {"run": "counts", "config": {"x": 3, "steps": 1}, "storage_path": storage}
         second = tune.Experiment("second", Counts, config={"x": 1}, stop={"score": 2}, storage_path=storage)
         trials = tune.run_experiments([{"first": spec}, second], verbose=0)
         assert [(str(each)[:7], each.last_result["score"]) for each in trials] == [("Counts_", 3), ("Counts_", 2)]
+
+    def test_methods_that_are_rarely_overridden_are_called(self, kept: Kept) -> None:
+        options: dict[str, Any] = {"storage_path": kept().storage_path, "export_formats": ["onnx"]}
+        (trial,) = tune.run(Overrides, config={"x": 1, "steps": 2}, **options).trials
+        assert calls(trial.local_path) == ["setup", "log 1", "log 2", "export ['onnx']", "cleanup"]
 
     def test_trials_may_begin_from_a_checkpoint_of_another_experiment(self, kept: Kept) -> None:
         keeping = tune.CheckpointConfig(checkpoint_at_end=True)

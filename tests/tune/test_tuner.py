@@ -419,6 +419,26 @@ def test_an_error_of_a_report_names_what_the_user_called(trainable: Any, words: 
     assert re.search("^" + re.escape(words[1:]), str(getattr(result.error, "cause", result.error)))
 
 
+def test_the_seed_of_numpy_makes_a_search_repeatable(kept: Kept) -> None:
+    numpy = pytest.importorskip("numpy")
+    drawn = []
+    for name in ("first", "second"):
+        numpy.random.seed(5)
+        results = fit(trainables.square, {"x": tune.uniform(0, 1)}, kept(name), num_samples=2)
+        drawn.append([each.config["x"] for each in results])
+    assert drawn[0] == drawn[1] and len(set(drawn[0])) == 2
+
+
+class Doubles:
+    def __call__(self, config: dict[str, Any]) -> dict[str, Any]:
+        return {"loss": 2 * config["x"]}
+
+
+def test_an_object_that_can_be_called_may_have_resources(kept: Kept) -> None:
+    (trial,) = fit(tune.with_resources(Doubles(), {"cpu": 2}), {"x": 3}, kept())._trials
+    assert trial.placement_group_factory.required_resources == {"CPU": 2} and trial.last["loss"] == 6
+
+
 def test_a_result_that_is_done_ends_its_trial(kept: Kept) -> None:
     (result,) = fit(done_at_three, {}, kept())
     assert (len(result.history), result.state) == (3, "done")
