@@ -45,6 +45,10 @@ async function shown(given = {}) {
       asked.push(["curves", ...names]);
       return COMPARED.filter((each) => names.includes(each.name));
     },
+    note: async (name, text) => {
+      asked.push(["note", name, text]);
+      runs = runs.map((each) => (each.name === name ? { ...each, note: text } : each));
+    },
     remove: async (name) => {
       asked.push(["remove", name]);
       runs = runs.filter((each) => each.name !== name);
@@ -117,6 +121,41 @@ test("a run is deleted after a question, but none that is under way, and not by 
   assert.match(view.text(), /Deleted broken\./);
   const looking = await shown({ remove: undefined });
   assert.equal(looking.place.querySelector('[aria-label^="Delete"]'), null);
+});
+
+test("a run's details have its note, which is written there and begins in the list", async () => {
+  const view = await shown();
+  const details = () => view.place.querySelector(".details")?.textContent.replaceAll("\u00a0", " ");
+  await view.click("Details of broken");
+  assert.match(details(), /ValueError: no <b>room<\/b>.*at all.*Config: lr 0.1.*nbaccel_results\/broken/s);
+  await view.type("textarea", "too few <b>workers</b>\nsee the log", "input");
+  assert.match(view.place.querySelector(".details").textContent, /34 of 4000 characters, not saved/);
+  await view.click("Save the note");
+  assert.deepEqual(view.asked, [["note", "broken", "too few <b>workers</b>\nsee the log"]]);
+  assert.match(view.text(), /Saved the note of broken\./);
+  const row = view.place.querySelector('[data-run="broken"]');
+  assert.match(row.textContent, /too few <b>workers<\/b>/);
+  assert.equal(row.textContent.includes("see the log"), false);
+  await view.type("input[type=search]", "see the log", "input");
+  assert.deepEqual(view.names(), ["broken"]);
+  await view.click("Details of broken");
+  assert.equal(details(), undefined);
+});
+
+test("a note that is not saved stays in its field, and who may only look reads it", async () => {
+  const refused = await shown({ note: () => Promise.reject(new Error("The folder of sweep cannot be written.")) });
+  await refused.click("Details of sweep");
+  await refused.type("textarea", "unsaved", "input");
+  await refused.click("Save the note");
+  assert.match(refused.text(), /The folder of sweep cannot be written/);
+  await refused.click("Details of sweep");
+  await refused.click("Details of sweep");
+  assert.equal(refused.place.querySelector("textarea").value, "unsaved");
+  const noted = [run("noted", { note: "first line\nsecond line" })];
+  const looking = await shown({ note: undefined, list: async () => ({ runs: noted, total: 1 }) });
+  await looking.click("Details of noted");
+  assert.equal(looking.place.querySelector("textarea"), null);
+  assert.match(looking.place.querySelector(".details").textContent, /first line\nsecond line/);
 });
 
 test("what the server refuses stands below the list, which stays", async () => {

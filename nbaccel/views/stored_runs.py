@@ -29,6 +29,8 @@ _SIGNS = {**RUN_SIGNS, **EXPERIMENT_SIGNS, "interrupted": "⊘"}
 _MOST_METRICS = 4
 _MOST_CURVES, _MOST_POINTS = 30, 200
 _DELETED = ".deleted"  # ends the name of a folder that is on its way out
+NOTE_FILE = "note.txt"
+MOST_NOTE_CHARACTERS = 4000
 _NOT_SHOWN = ("training_iteration", "timestamp", "time_this_iter_s", "time_total_s")
 
 
@@ -46,6 +48,7 @@ class StoredRun(msgspec.Struct, kw_only=True):
     metrics  of the last report; of an experiment, those of its best trial, whose parameters are `config`
     config   of a run, its train_loop_config; what is no number or text is short text
     curves   of the metrics, if they were asked for
+    note     what somebody has written about it
     """
 
     name: str
@@ -62,13 +65,14 @@ class StoredRun(msgspec.Struct, kw_only=True):
     config: dict[str, Any] = {}
     error: str = ""
     curves: list[StoredCurve] = []
+    note: str = ""
 
 
 def runs(storage: str | os.PathLike[str] | None = None, *, text: str = "", state: str = "") -> list[StoredRun]:
     """All training runs and experiments of a storage folder, the newest first; no cluster is needed.
 
-    Without `storage` it is $NBACCEL_STORAGE, else ~/nbaccel_results. `text` is part of the name, the metrics or the
-    best config; `state` is one of StoredRun's. Raises FileNotFoundError if there is no such folder.
+    Without `storage` it is $NBACCEL_STORAGE, else ~/nbaccel_results. `text` is part of the name, the metrics, the
+    best config or the note; `state` is one of StoredRun's. Raises FileNotFoundError if there is no such folder.
 
     >>> for run in nbaccel.tune.runs("."): print(run.name, run.state, run.metrics)
     """
@@ -101,6 +105,25 @@ def delete(storage: str | os.PathLike[str] | None, name: str) -> None:
     shutil.rmtree(going)
 
 
+def write_note(storage: str | os.PathLike[str] | None, name: str, text: str) -> None:
+    """Keep a text about the run or experiment in this folder of a storage folder, beside its journal; "" removes it.
+
+    Raises FileNotFoundError if there is no such run, ValueError if the text is too long, and OSError if the folder
+    cannot be written.
+    """
+    folder = _folder(storage) / name
+    if not _is_name(name) or folder.is_symlink() or not _journals(folder):
+        raise FileNotFoundError(name)
+    if len(text) > MOST_NOTE_CHARACTERS:
+        raise ValueError(f"A note has at most {MOST_NOTE_CHARACTERS:,} characters; this one has {len(text):,}.")
+    if not text.strip():
+        (folder / NOTE_FILE).unlink(missing_ok=True)
+        return
+    written = folder / f".{NOTE_FILE}"
+    written.write_text(text, encoding="utf-8")
+    written.replace(folder / NOTE_FILE)  # whole: half of a note would be another one
+
+
 def _folder(storage: str | os.PathLike[str] | None) -> Path:
     return Path(storage or os.environ.get(STORAGE_VARIABLE) or DEFAULT_STORAGE).expanduser()
 
@@ -115,14 +138,15 @@ def _journals(folder: Path) -> list[tuple[Path, str]]:
 
 
 def _words_of(run: StoredRun) -> str:
-    return f"{run.name} {run.metrics} {run.config}"
+    return f"{run.name} {run.metrics} {run.config} {run.note}"
 
 
 def table(found: Sequence[StoredRun], now: float) -> tables.Table:
     """A row for each."""
-    columns = ("Run", "Kind", "State", "Started", "Took", "Progress", "Metrics", "Why")
+    columns = ("Run", "Kind", "State", "Started", "Took", "Progress", "Metrics", "Why", "Note")
     made = tables.Table("Runs", columns, [_cells(each, now) for each in found], empty="There is no run.")
-    return made if any(row[-1] for row in made.rows) else tables.without_columns(made, {"Why"})
+    unused = {name for name in ("Why", "Note") if not any(row[columns.index(name)] for row in made.rows)}
+    return tables.without_columns(made, unused)
 
 
 def _cells(run: StoredRun, now: float) -> tuple[str, ...]:
@@ -136,8 +160,13 @@ def _cells(run: StoredRun, now: float) -> tuple[str, ...]:
         wording.age(max(0.0, end - run.started_at)) if run.started_at else "",
         progress if run.kind == "experiment" else wording.count(run.reports, "report"),
         _metric_words(run),
-        wording.plain(run.error).splitlines()[0][:100] if run.error else "",
+        _first_line(run.error),
+        _first_line(run.note),
     )
+
+
+def _first_line(text: str) -> str:
+    return wording.plain(text.strip().splitlines()[0])[:100] if text.strip() else ""
 
 
 def _metric_words(run: StoredRun) -> str:
@@ -162,7 +191,16 @@ def _read(path: Path, kind: str, *, curves: bool = False) -> StoredRun | None:
     if not lines:
         return None
     run.state = run.state or ("running" if _is_open(path.parent) else "interrupted")
+    run.note = _note(path.parent)
     return run
+
+
+def _note(folder: Path) -> str:
+    try:
+        with open(folder / NOTE_FILE, encoding="utf-8", errors="replace") as file:
+            return file.read(MOST_NOTE_CHARACTERS)
+    except OSError:
+        return ""
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

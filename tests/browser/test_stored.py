@@ -60,6 +60,18 @@ def test_runs_are_listed_compared_and_deleted_while_no_head_runs(opened: Callabl
         found = page.page.evaluate("axe.run('.nbaccel-page').then(({violations}) => violations.map(({id}) => id))")
         assert found == []
 
+    view.get_by_role("button", name="Details of broken").click()
+    view.get_by_role("textbox", name="Note").fill("too few workers\nsee the log")
+    view.get_by_role("button", name="Save the note").click()
+    view.get_by_role("status").get_by_text("Saved the note of broken.").wait_for()
+    assert (storage / "broken" / "note.txt").read_text() == "too few workers\nsee the log"
+    assert "too few workers" in view.get_by_role("row", name="broken").first.inner_text()
+    (storage / "broken" / ".note.txt").mkdir()  # nothing can be written there
+    view.get_by_role("textbox", name="Note").fill("other")
+    view.get_by_role("button", name="Save the note").click()
+    view.get_by_role("status").get_by_text("The folder of broken cannot be written").wait_for()
+    assert (storage / "broken" / "note.txt").read_text() == "too few workers\nsee the log"
+
     view.get_by_role("button", name="Delete broken").click()
     view.get_by_role("button", name="Delete it: broken with its checkpoints").click()
     view.get_by_role("status").get_by_text("Deleted broken.").wait_for()
@@ -68,3 +80,8 @@ def test_runs_are_listed_compared_and_deleted_while_no_head_runs(opened: Callabl
     page.page.goto(page.server.url("nbaccel/"))
     page.page.get_by_text("All runs and experiments").click()
     page.until(lambda: names(page.page) == ["mnist-fast", "mnist-slow"])
+    page.page.get_by_role("button", name="Details of mnist-fast").click()
+    page.page.get_by_role("textbox", name="Note").fill("the best")
+    page.page.get_by_role("button", name="Save the note").click()
+    page.page.get_by_role("status").get_by_text("Saved the note of mnist-fast.").wait_for()
+    assert (storage / "mnist-fast" / "note.txt").read_text() == "the best"

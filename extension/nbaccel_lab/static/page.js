@@ -196,7 +196,10 @@ place("stored").addEventListener("toggle", async () => {
   show(view, {
     list: () => read("stored"),
     curves: async (names) => (await read("stored", names.map((name) => ["run", name]))).runs,
-    ...(mayExecute && { remove: (run) => order("delete_run", { run }) }),
+    ...(mayExecute && {
+      remove: (run) => order("delete_run", { run }),
+      note: (run, text) => order("note_run", { run, text }),
+    }),
   });
 });
 

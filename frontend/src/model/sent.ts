@@ -916,6 +916,7 @@ export interface LastError {
  * metrics  of the last report; of an experiment, those of its best trial, whose parameters are `config`
  * config   of a run, its train_loop_config; what is no number or text is short text
  * curves   of the metrics, if they were asked for
+ * note     what somebody has written about it
  */
 export interface StoredRun {
   name: string;
@@ -932,6 +933,7 @@ export interface StoredRun {
   config?: Record<string, any>;
   error?: string;
   curves?: StoredCurve[];
+  note?: string;
 }
 
 /** A metric over reports: the number of each report, the seconds that the run had taken until then, the value. */
