@@ -450,6 +450,7 @@ def stack(pid: int) -> None:
 @click.option("--state", default="", help="Only in this state: running, finished, stopped, failed, interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of runs.")
 @click.option("--curves", multiple=True, metavar="NAME", help="Only this run, as JSON with its curves; repeatable.")
+@click.option("--trials", metavar="NAME", help="Show the trials of this experiment instead, the best first.")
 @click.option("--delete", multiple=True, metavar="NAME", help="Delete this run with its checkpoints; repeatable.")
 @click.option("--note", nargs=2, metavar="NAME TEXT", help="Keep this text about a run in its folder.")
 @click.option("--yes", is_flag=True, help="Delete without asking.")
@@ -459,6 +460,7 @@ def runs(
     state: str,
     as_json: bool,
     curves: tuple[str, ...],
+    trials: str | None,
     delete: tuple[str, ...],
     note: tuple[str, str] | None,
     yes: bool,
@@ -476,7 +478,12 @@ def runs(
     if delete or note:
         return
     try:
-        found = stored_runs.with_curves(path, curves) if curves else stored_runs.runs(path, text=text, state=state)
+        if trials:
+            found = stored_runs.trials(path, trials)
+        elif curves:
+            found = stored_runs.with_curves(path, curves)
+        else:
+            found = stored_runs.runs(path, text=text, state=state)
     except FileNotFoundError as error:
         if not as_json:
             raise click.ClickException(f"There is no folder {error.filename}: nothing was stored yet.") from None

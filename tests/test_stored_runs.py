@@ -163,6 +163,28 @@ def test_a_run_is_deleted_unless_it_is_under_way_or_no_run(tmp_path: Path) -> No
     assert [each.name for each in runs(storage)] == ["elsewhere"]
 
 
+def test_the_trials_of_an_experiment_are_told_the_best_first_and_have_curves(tmp_path: Path) -> None:
+    sweep(tmp_path, "sweep")
+    found = stored_runs.trials(tmp_path, "sweep")
+    assert [(each.name, each.state, each.reports, each.config) for each in found] == [
+        ("00000", "done", 2, {"lr": 0.0}),
+        ("00002", "interrupted", 2, {"lr": 0.2}),
+        ("00001", "done", 2, {"lr": 0.1}),  # without a number at last
+    ]
+    assert {each.kind for each in found} == {"trial"} and found[0].curves == []
+    chosen = stored_runs.with_curves(
+        tmp_path, ["sweep/a_00002", "sweep/a_00000", "sweep/none", "../sweep/a_00000", "none/a"]
+    )
+    assert [(each.name, [value for _, _, value in each.curves[0].points]) for each in chosen] == [
+        ("00002", [0.9, 0.4]), ("00000", [0.3, 0.2]),
+    ]  # fmt: skip
+    assert stored_runs.trials(tmp_path, "..") == stored_runs.trials(tmp_path, "none") == []
+    (tmp_path / "sweep" / ".lock").write_text(str(os.getpid()))
+    assert [each.state for each in stored_runs.trials(tmp_path, "sweep")] == ["done", "running", "done"]
+    told = CliRunner().invoke(cli.main, ["runs", str(tmp_path), "--trials", "sweep"])
+    assert told.exit_code == 0 and "00002" in told.output and "● running" in told.output
+
+
 def test_a_note_stays_in_the_folder_of_its_run(tmp_path: Path) -> None:
     folder = train(tmp_path, "mnist", "finished")
     (tmp_path / "notes").mkdir()

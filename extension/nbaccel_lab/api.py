@@ -183,8 +183,9 @@ class StoredHandler(NbaccelHandler):
         if len(only) > MOST_COMPARED:
             raise HTTPError(400, f"At most {MOST_COMPARED} runs have their curves in one answer.")
         kernelspec = self.kernelspec(self.get_query_argument("kernelspec", ""))
+        experiment = self.get_query_argument("trials", "")
         async with self.settings["nbaccel_reading"]:  # each reading is a process
-            found = await commands.stored_runs(self.kernel_spec_manager, kernelspec, only)
+            found = await commands.stored_runs(self.kernel_spec_manager, kernelspec, only, experiment)
         return {"runs": found[:MOST_STORED], "total": len(found)}
 
 

@@ -35,13 +35,21 @@ async def start(kernelspecs: Any, name: str, timeout_s: float = TIMEOUT_S) -> in
     return int(started[1])
 
 
-async def stored_runs(kernelspecs: Any, name: str, only: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The runs of the storage folder, the newest first; those in the folders `only`, with their curves.
+async def stored_runs(
+    kernelspecs: Any, name: str, only: Sequence[str] = (), experiment: str = ""
+) -> list[dict[str, Any]]:
+    """The runs of the storage folder, the newest first; those in the folders `only`, with curves; or the trials of
+    an experiment, the best first.
 
     Raises CommandFailed.
     """
     failed = "The stored runs were not read"
-    given = ["runs", "--json", *(f"--curves={each}" for each in only)]
+    given = [
+        "runs",
+        "--json",
+        *(f"--curves={each}" for each in only),
+        *([f"--trials={experiment}"] if experiment else []),
+    ]
     text = await _command(kernelspecs, name, given, failed, TIMEOUT_S)
     try:
         found: list[dict[str, Any]] = json.loads(text)

@@ -32,6 +32,16 @@ const COMPARED = [
   run("sweep", { curves: [curve(2, 1)], config: { lr: 0.5, net: { size: 4 }, seed: 7 } }),
 ];
 
+const trial = (name, lr, ...values) =>
+  run(name, {
+    kind: "trial",
+    path: `/home/ana/sweep/a_${name}`,
+    state: "pruned",
+    config: { lr },
+    curves: [curve(...values)],
+  });
+const TRIALS = [trial("00001", 0.1, 1, 0.5), trial("00000", 0.5, 3, 2, 1)];
+
 /** The view over these runs, what was asked of the server, and ways to act on it. */
 async function shown(given = {}) {
   const { document, Event } = new Window();
@@ -40,10 +50,11 @@ async function shown(given = {}) {
   const asked = [];
   let runs = RUNS;
   const end = showStored(place, {
-    list: async () => ({ runs, total: runs.length }),
+    list: async (experiment) =>
+      experiment ? { runs: experiment === "sweep" ? TRIALS : [], total: 2 } : { runs, total: runs.length },
     curves: async (names) => {
       asked.push(["curves", ...names]);
-      return COMPARED.filter((each) => names.includes(each.name));
+      return [...COMPARED.filter((each) => names.includes(each.name)), ...TRIALS];
     },
     note: async (name, text) => {
       asked.push(["note", name, text]);
@@ -185,6 +196,32 @@ test("chosen runs are overlaid, with their last values and the parameters that d
   await view.click("By time");
   assert.match(view.place.querySelector(".compare svg").textContent.replaceAll("\u00a0", " "), /0 s5 s10 s15 s20 s/);
   await view.choose("Choose sweep to compare");
+  assert.equal(view.place.querySelector(".compare"), null);
+});
+
+test("the trials of an experiment are listed, and compared as runs are", async () => {
+  const view = await shown();
+  assert.equal(view.place.querySelector('[aria-label="Trials of newest"]'), null);
+  await view.choose("Choose newest to compare");
+  await view.click("Trials of sweep");
+  assert.deepEqual(view.names(), ["sweep/a_00001", "sweep/a_00000"]);
+  assert.match(view.text(), /2 of 2 trials/);
+  assert.match(
+    view.place.querySelector("tr[data-run]").textContent.replaceAll("\u00a0", " "),
+    /00001.*⊘ pruned.*lr 0.1/,
+  );
+  await view.choose("Choose 00000 to compare");
+  await view.choose("Choose 00001 to compare");
+  await view.click("Compare 2 trials");
+  assert.deepEqual(view.asked, [["curves", "sweep/a_00000", "sweep/a_00001"]]);
+  assert.equal(view.place.querySelectorAll(".compare svg .curve-line").length, 2);
+  assert.match(view.place.querySelector(".compare svg").getAttribute("aria-label"), /loss of 2 trials/);
+  assert.match(view.place.querySelector(".compare table").textContent, /lr0\.50\.1/);
+  await view.click("Details of 00001");
+  assert.equal(view.place.querySelector("textarea"), null);
+  assert.equal(view.place.querySelector('[aria-label^="Delete"]'), null);
+  await view.click("Back to all runs");
+  assert.deepEqual(view.names(), ["newest", "broken", "sweep"]);
   assert.equal(view.place.querySelector(".compare"), null);
 });
 

@@ -910,9 +910,10 @@ export interface LastError {
 }
 
 /**
- * A training run or an experiment as its folder has it.
+ * A training run, an experiment or a trial of one as its folder has it.
  *
- * state    "running", "finished", "stopped", "failed", or "interrupted" if its program ended without a word
+ * state    "running", "finished", "stopped", "failed", or "interrupted" if its program ended without a word;
+ *          of a trial also "pending", and "done", "pruned" and "error" for its ends
  * metrics  of the last report; of an experiment, those of its best trial, whose parameters are `config`
  * config   of a run, its train_loop_config; what is no number or text is short text
  * curves   of the metrics, if they were asked for

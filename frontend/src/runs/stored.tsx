@@ -12,15 +12,17 @@ import { reading } from "./curves";
 import { RUNS_STYLE } from "./look";
 import { paramWords } from "./trials";
 
-/** What the server does for the view. Each rejects with a sentence. */
+/** What the server does for the view. Each rejects with a sentence. The list is that of all runs, or the trials of an
+ * experiment. */
 export interface Storage {
-  list: () => Promise<{ runs: StoredRun[]; total: number }>;
-  curves: (names: string[]) => Promise<StoredRun[]>; // by their folders' names
+  list: (experiment: string) => Promise<{ runs: StoredRun[]; total: number }>;
+  curves: (names: string[]) => Promise<StoredRun[]>; // by their folders' names; a trial's begins with its experiment's
   remove?: (name: string) => Promise<unknown>; // this and the next are missing where the person may only look
   note?: (name: string, text: string) => Promise<unknown>;
 }
 
 interface StoredState {
+  inside: string; // the experiment whose trials are shown
   runs: StoredRun[] | null; // null until they are here
   total: number;
   text: string;
@@ -40,13 +42,14 @@ interface StoredState {
 interface Deeds {
   change: (given: Partial<StoredState>) => void;
   choose: (key: string) => void;
+  enter: (experiment: string) => void;
   reload: () => void;
   compare: () => void;
   remove?: (run: StoredRun) => void;
   note?: (run: StoredRun, text: string) => void;
 }
 
-const STATES = ["running", "finished", "stopped", "failed", "interrupted"];
+const STATES = ["running", "finished", "done", "stopped", "pruned", "failed", "error", "interrupted", "pending"];
 const MOST_CHOSEN = PALETTE.hues.length;
 const MOST_METRICS = 4;
 const MOST_NOTE_CHARACTERS = 4000; // as the server takes
@@ -79,7 +82,7 @@ export function showStored(place: HTMLElement, storage: Storage): () => void {
     void promise.catch((error: Error) => ({ said: error.message })).then((given) => change({ busy: false, ...given }));
   };
   const listed = async (said: string = "") => {
-    const { runs, total } = await storage.list();
+    const { runs, total } = await storage.list(state.inside);
     const there = new Set(runs.map(keyOf));
     return { runs, total, said, chosen: state.chosen.filter((key) => there.has(key)) };
   };
@@ -98,6 +101,10 @@ export function showStored(place: HTMLElement, storage: Storage): () => void {
       const { chosen } = state;
       change({ chosen: chosen.includes(key) ? chosen.filter((each) => each !== key) : [...chosen, key] });
       if (state.comparing && state.chosen.length > 1) doing(compared());
+    },
+    enter(inside) {
+      change({ ...newStored(), inside, curves: state.curves, drafts: state.drafts });
+      doing(listed());
     },
     compare: () => (state.comparing ? change({ comparing: false }) : doing(compared())),
     note:
@@ -121,6 +128,7 @@ export function showStored(place: HTMLElement, storage: Storage): () => void {
 
 function newStored(): StoredState {
   return {
+    inside: "",
     runs: null,
     total: 0,
     text: "",
@@ -139,8 +147,11 @@ function newStored(): StoredState {
 }
 
 /** The name of its folder, by which the server knows it. */
-export function keyOf(run: StoredRun) {
-  return run.path.split("/").at(-1) ?? "";
+export function keyOf({ kind, path }: StoredRun) {
+  return path
+    .split("/")
+    .slice(kind === "trial" ? -2 : -1)
+    .join("/");
 }
 
 /** Everything inside the root.
@@ -181,9 +192,12 @@ function tools(state: StoredState, found: number, deeds: Deeds) {
       {label}
     </option>
   );
-  const more = runs && total > runs.length ? `, of ${total} the newest` : "";
+  const [noun, first] = state.inside ? ["trial", "best"] : ["run", "newest"];
+  const more = runs && total > runs.length ? `, of ${total} the ${first}` : "";
   return (
-    <div class="filters" role="group" aria-label="Filter runs" key="tools">
+    <div class="filters" role="group" aria-label={`Filter ${noun}s`} key="tools">
+      {state.inside && button("Back to all runs", { onClick: () => deeds.enter("") })}
+      {state.inside && <strong>{plain(state.inside)}</strong>}
       <label>
         {"State "}
         <select onChange={({ currentTarget }) => deeds.change({ state: currentTarget.value })}>
@@ -202,19 +216,20 @@ function tools(state: StoredState, found: number, deeds: Deeds) {
       </label>
       {button("Reload", { onClick: deeds.reload, disabled: state.busy })}
       {chosen.length > 1 &&
-        button(comparing ? "End comparing" : `Compare ${chosen.length} runs`, {
+        button(comparing ? "End comparing" : `Compare ${chosen.length} ${noun}s`, {
           onClick: deeds.compare,
           "aria-pressed": comparing,
         })}
       {chosen.length > 0 && button("Choose none", { onClick: () => deeds.change({ chosen: [], comparing: false }) })}
-      <span class="quiet aside">{runs && `${found} of ${count(runs.length, "run")}${more}`}</span>
+      <span class="quiet aside">{runs && `${found} of ${count(runs.length, noun)}${more}`}</span>
     </div>
   );
 }
 
-function nothing({ runs, busy }: StoredState) {
+function nothing({ runs, busy, inside }: StoredState) {
   if (!runs) return <p class="quiet">{busy ? "Reading the journals of the runs …" : ""}</p>;
-  if (runs.length) return empty("No run passes the filter.");
+  if (runs.length) return empty(`No ${inside ? "trial" : "run"} passes the filter.`);
+  if (inside) return empty("This experiment has no trial yet.");
   return empty(
     "No run is stored yet. Training and tuning keep theirs in ~/nbaccel_results, or $NBACCEL_STORAGE:",
     "trainer.fit()",
@@ -223,12 +238,21 @@ function nothing({ runs, busy }: StoredState) {
 
 function tableOf(found: StoredRun[], state: StoredState, deeds: Deeds, now: number) {
   const failed = found.some((run) => run.error);
-  const columns = ["Run", "State", "Started", "Took", "Progress", "Metrics", ...(failed ? ["Why"] : []), ""];
+  const columns = [
+    state.inside ? "Trial" : "Run",
+    "State",
+    "Started",
+    "Took",
+    "Progress",
+    "Metrics",
+    ...(failed ? ["Why"] : []),
+    "",
+  ];
   const rows = found.flatMap((run) => [
     rowOf(run, failed, state, deeds, now),
     ...(state.opened === keyOf(run) ? [detailsOf(run, columns.length, state, deeds)] : []),
   ]);
-  return table("Stored runs", columns, rows);
+  return table(state.inside ? "Trials" : "Stored runs", columns, rows);
 }
 
 function rowOf(run: StoredRun, failed: boolean, state: StoredState, deeds: Deeds, now: number) {
@@ -255,7 +279,11 @@ function rowOf(run: StoredRun, failed: boolean, state: StoredState, deeds: Deeds
         {run.kind === "experiment" && <span class="quiet small below">experiment</span>}
         {run.note && <span class="small below note cut">{firstLine(run.note)}</span>}
       </th>
-      {stateCell(stateSign(run.state ?? ""), run.state ?? "", colourOf(state, key))}
+      {stateCell(
+        stateSign(run.state === "pruned" ? "stopped" : (run.state ?? "")),
+        run.state ?? "",
+        colourOf(state, key),
+      )}
       {cell(started > 0 && whenWords(started, now), "nowrap")}
       {cell(started > 0 && age((run.state === "running" ? now : ended) - started), "nowrap")}
       {cell(progress, "nowrap")}
@@ -265,7 +293,12 @@ function rowOf(run: StoredRun, failed: boolean, state: StoredState, deeds: Deeds
       </td>
       {failed && cell(firstLine(run.error), "why quiet")}
       {cell(
-        [detailsButton(run, state, deeds), deeds.remove && run.state !== "running" && deleteButton(run, state, deeds)],
+        [
+          run.kind === "experiment" &&
+            button("Trials", { "aria-label": `Trials of ${name}`, onClick: () => deeds.enter(key) }),
+          detailsButton(run, state, deeds),
+          deeds.remove && run.kind !== "trial" && run.state !== "running" && deleteButton(run, state, deeds),
+        ],
         "acts",
       )}
     </tr>
@@ -301,7 +334,9 @@ function detailsOf(run: StoredRun, columns: number, state: StoredState, deeds: D
         {metrics && <p>{`Metrics: ${metrics}`}</p>}
         {config && <p>{`Config: ${config}`}</p>}
         <p class="quiet path">{plain(run.path)}</p>
-        {deeds.note ? noteField(run, state, deeds) : run.note && <p class="lines-kept">{linesOf(run.note)}</p>}
+        {deeds.note && run.kind !== "trial"
+          ? noteField(run, state, deeds)
+          : run.note && <p class="lines-kept">{linesOf(run.note)}</p>}
       </td>
     </tr>
   );

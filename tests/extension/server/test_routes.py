@@ -265,6 +265,7 @@ async def test_stored_runs_are_listed_compared_and_deleted_while_no_head_runs(
     assert [(run["config"], run["curves"][0]["points"][1]) for run in compared] == [
         ({"lr": 0.5}, [1, 1.0, 1.5]), ({"lr": 0.25}, [1, 1.0, 1.25]),
     ]  # fmt: skip
+    assert await get("stored", trials="first") == (200, {"runs": [], "total": 0})
     assert await post("note_run", run="first", text="--yes, é") == (200, {"done": "note_run"})
     assert [run["note"] for run in (await get("stored"))[1]["runs"]] == ["", "--yes, é"]
     for given in ({"run": "first"}, {"run": "first", "text": "x" * 4001}, {"run": 3, "text": "x"}):
