@@ -450,10 +450,20 @@ def stack(pid: int) -> None:
 @click.option("--state", default="", help="Only in this state: running, finished, stopped, failed, interrupted.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array of runs.")
 @click.option("--curves", multiple=True, metavar="NAME", help="Only this run, as JSON with its curves; repeatable.")
+@click.option("--trials", metavar="NAME", help="Show the trials of this experiment instead, the best first.")
 @click.option("--delete", multiple=True, metavar="NAME", help="Delete this run with its checkpoints; repeatable.")
+@click.option("--note", nargs=2, metavar="NAME TEXT", help="Keep this text about a run in its folder.")
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 def runs(
-    path: str | None, text: str, state: str, as_json: bool, curves: tuple[str, ...], delete: tuple[str, ...], yes: bool
+    path: str | None,
+    text: str,
+    state: str,
+    as_json: bool,
+    curves: tuple[str, ...],
+    trials: str | None,
+    delete: tuple[str, ...],
+    note: tuple[str, str] | None,
+    yes: bool,
 ) -> None:
     """Show the training runs and experiments of a storage folder, the newest first; no head is needed."""
     import msgspec
@@ -463,10 +473,17 @@ def runs(
     for name in delete:
         if yes or click.confirm(f"Delete {wording.plain(name)} with its checkpoints?"):
             _delete_run(path, name)
-    if delete:
+    if note:
+        _write_note(path, *note)
+    if delete or note:
         return
     try:
-        found = stored_runs.with_curves(path, curves) if curves else stored_runs.runs(path, text=text, state=state)
+        if trials:
+            found = stored_runs.trials(path, trials)
+        elif curves:
+            found = stored_runs.with_curves(path, curves)
+        else:
+            found = stored_runs.runs(path, text=text, state=state)
     except FileNotFoundError as error:
         if not as_json:
             raise click.ClickException(f"There is no folder {error.filename}: nothing was stored yet.") from None
@@ -483,10 +500,30 @@ def _delete_run(path: str | None, name: str) -> None:
     try:
         stored_runs.delete(path, name)
     except FileNotFoundError:
-        raise click.ClickException(f"There is no run {wording.plain(name)} in this folder any more.") from None
+        raise click.ClickException(_no_run(name)) from None
     except BlockingIOError:
         raise click.ClickException(f"{wording.plain(name)} is under way: stop it first.") from None
     click.echo(f"Deleted {wording.plain(name)}.")
+
+
+def _write_note(path: str | None, name: str, text: str) -> None:
+    from nbaccel.views import stored_runs
+
+    try:
+        stored_runs.write_note(path, name, text)
+    except FileNotFoundError:
+        raise click.ClickException(_no_run(name)) from None
+    except OSError as error:
+        raise click.ClickException(
+            f"The folder of {wording.plain(name)} cannot be written: {error.strerror}."
+        ) from None
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"Saved the note of {wording.plain(name)}.")
+
+
+def _no_run(name: str) -> str:
+    return f"There is no run {wording.plain(name)} in this folder any more."
 
 
 @main.command("docs")

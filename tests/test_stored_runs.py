@@ -78,7 +78,13 @@ def test_a_run_has_its_state_its_last_metrics_and_its_error(tmp_path: Path) -> N
     (cut / ".lock").write_text(str(os.getpid()))
     assert named(runs(tmp_path), "cut").state == "running"
     text = tables.as_text(stored_runs.table(runs(tmp_path), cut_run.ended_at + 9))
-    assert "● running" in text and "✕ failed" in text and "loss 0.5" in text and "ValueError: no" in text
+    assert (
+        "● running" in text
+        and "✕ failed" in text
+        and "loss 0.5" in text
+        and "ValueError: no" in text
+        and "more" not in text
+    )
 
 
 def test_an_experiment_has_its_best_trial_and_how_many_have_ended(tmp_path: Path) -> None:
@@ -155,6 +161,65 @@ def test_a_run_is_deleted_unless_it_is_under_way_or_no_run(tmp_path: Path) -> No
     assert {each.name for each in storage.iterdir()} == {"notes", "linked", "busy"}
     (storage / "busy").rename(storage / ".busy.deleted")  # a deletion that was killed
     assert [each.name for each in runs(storage)] == ["elsewhere"]
+
+
+def test_the_trials_of_an_experiment_are_told_the_best_first_and_have_curves(tmp_path: Path) -> None:
+    sweep(tmp_path, "sweep")
+    found = stored_runs.trials(tmp_path, "sweep")
+    assert [(each.name, each.state, each.reports, each.config) for each in found] == [
+        ("00000", "done", 2, {"lr": 0.0}),
+        ("00002", "interrupted", 2, {"lr": 0.2}),
+        ("00001", "done", 2, {"lr": 0.1}),  # without a number at last
+    ]
+    assert {each.kind for each in found} == {"trial"} and found[0].curves == []
+    chosen = stored_runs.with_curves(
+        tmp_path, ["sweep/a_00002", "sweep/a_00000", "sweep/none", "../sweep/a_00000", "none/a"]
+    )
+    assert [(each.name, [value for _, _, value in each.curves[0].points]) for each in chosen] == [
+        ("00002", [0.9, 0.4]), ("00000", [0.3, 0.2]),
+    ]  # fmt: skip
+    assert stored_runs.trials(tmp_path, "..") == stored_runs.trials(tmp_path, "none") == []
+    (tmp_path / "sweep" / ".lock").write_text(str(os.getpid()))
+    assert [each.state for each in stored_runs.trials(tmp_path, "sweep")] == ["done", "running", "done"]
+    told = CliRunner().invoke(cli.main, ["runs", str(tmp_path), "--trials", "sweep"])
+    assert told.exit_code == 0 and "00002" in told.output and "● running" in told.output
+
+
+def test_a_note_stays_in_the_folder_of_its_run(tmp_path: Path) -> None:
+    folder = train(tmp_path, "mnist", "finished")
+    (tmp_path / "notes").mkdir()
+    assert "Note" not in tables.as_text(stored_runs.table(runs(tmp_path), 2.0))
+    stored_runs.write_note(tmp_path, "mnist", "lr was too high\nsee é")
+    (run,) = runs(tmp_path, text="too high")
+    assert run.note == "lr was too high\nsee é" == stored_runs.with_curves(tmp_path, ["mnist"])[0].note
+    assert (folder / "note.txt").read_text() == run.note and len(list(folder.iterdir())) == 2
+    text = tables.as_text(stored_runs.table([run], 2.0))
+    assert "Note" in text and "lr was too high" in text and "see é" not in text
+    for name in ("notes", "none", "..", "../notes"):
+        with pytest.raises(FileNotFoundError):
+            stored_runs.write_note(tmp_path, name, "x")
+    with pytest.raises(ValueError, match="at most 4,000 characters; this one has 4,001"):
+        stored_runs.write_note(tmp_path, "mnist", "x" * 4001)
+    stored_runs.write_note(tmp_path, "mnist", " ")
+    assert runs(tmp_path)[0].note == "" and not (folder / "note.txt").exists()
+
+
+def test_the_command_writes_a_note_or_says_why_it_cannot(tmp_path: Path) -> None:
+    folder = train(tmp_path, "mnist", "finished")
+
+    def command(*given: str) -> tuple[int, str]:
+        done = CliRunner().invoke(cli.main, ["runs", str(tmp_path), "--note", *given])
+        return done.exit_code, done.output
+
+    assert command("mnist", "-h is no option") == (0, "Saved the note of mnist.\n")
+    assert runs(tmp_path)[0].note == "-h is no option"
+    code, said = command("none", "x")
+    assert code == 1 and "There is no run none in this folder any more." in said
+    assert command("mnist", "x" * 4001)[0] == 1
+    (folder / ".note.txt").mkdir()  # as root writes everywhere: what stands in the way of the file
+    code, said = command("mnist", "other")
+    assert code == 1 and "The folder of mnist cannot be written: Is a directory." in said
+    assert runs(tmp_path)[0].note == "-h is no option"
 
 
 def test_the_command_deletes_after_a_question(tmp_path: Path) -> None:

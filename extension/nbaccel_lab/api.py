@@ -21,6 +21,7 @@ FEW_LOG_LINES = 200
 MOST_LOG_CHARACTERS = 1 << 16
 MOST_STORED = 500
 MOST_COMPARED = 20
+MOST_NOTE_CHARACTERS = 4000  # as nbaccel keeps
 RUN_KINDS = ("run", "experiment", "application")  # of published records
 
 
@@ -182,8 +183,9 @@ class StoredHandler(NbaccelHandler):
         if len(only) > MOST_COMPARED:
             raise HTTPError(400, f"At most {MOST_COMPARED} runs have their curves in one answer.")
         kernelspec = self.kernelspec(self.get_query_argument("kernelspec", ""))
+        experiment = self.get_query_argument("trials", "")
         async with self.settings["nbaccel_reading"]:  # each reading is a process
-            found = await commands.stored_runs(self.kernel_spec_manager, kernelspec, only)
+            found = await commands.stored_runs(self.kernel_spec_manager, kernelspec, only, experiment)
         return {"runs": found[:MOST_STORED], "total": len(found)}
 
 
@@ -191,11 +193,28 @@ class DeleteRunHandler(NbaccelHandler):
     @orders
     async def post(self) -> dict[str, Any]:
         given = self.given()
-        run = given.get("run")
-        if not isinstance(run, str) or not run:
-            raise HTTPError(400, "Name a run by its folder, as text.")
+        run = _named_run(given)
         await commands.delete_run(self.kernel_spec_manager, self.kernelspec(given.get("kernelspec")), run)
         return {"done": "delete_run"}
+
+
+class NoteRunHandler(NbaccelHandler):
+    @orders
+    async def post(self) -> dict[str, Any]:
+        given = self.given()
+        run, text = _named_run(given), given.get("text")
+        if not isinstance(text, str) or len(text) > MOST_NOTE_CHARACTERS:
+            raise HTTPError(400, f"A note is a text of at most {MOST_NOTE_CHARACTERS:,} characters.")
+        await commands.note_run(self.kernel_spec_manager, self.kernelspec(given.get("kernelspec")), run, text)
+        return {"done": "note_run"}
+
+
+def _named_run(given: dict[str, Any]) -> str:
+    """Raises HTTPError."""
+    run = given.get("run")
+    if not isinstance(run, str) or not run:
+        raise HTTPError(400, "Name a run by its folder, as text.")
+    return run
 
 
 HANDLERS: dict[str, type[NbaccelHandler]] = {
@@ -214,4 +233,5 @@ HANDLERS: dict[str, type[NbaccelHandler]] = {
     "shutdown": ShutdownHandler,
     "start": StartHandler,
     "delete_run": DeleteRunHandler,
+    "note_run": NoteRunHandler,
 }

@@ -1,5 +1,5 @@
 """Commands of nbaccel with the Python of a kernelspec, `python -m nbaccel …`: they start a head, and list and delete
-stored runs.
+stored runs, and write notes on them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,21 @@ async def start(kernelspecs: Any, name: str, timeout_s: float = TIMEOUT_S) -> in
     return int(started[1])
 
 
-async def stored_runs(kernelspecs: Any, name: str, only: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The runs of the storage folder, the newest first; those in the folders `only`, with their curves.
+async def stored_runs(
+    kernelspecs: Any, name: str, only: Sequence[str] = (), experiment: str = ""
+) -> list[dict[str, Any]]:
+    """The runs of the storage folder, the newest first; those in the folders `only`, with curves; or the trials of
+    an experiment, the best first.
 
     Raises CommandFailed.
     """
     failed = "The stored runs were not read"
-    given = ["runs", "--json", *(f"--curves={each}" for each in only)]
+    given = [
+        "runs",
+        "--json",
+        *(f"--curves={each}" for each in only),
+        *([f"--trials={experiment}"] if experiment else []),
+    ]
     text = await _command(kernelspecs, name, given, failed, TIMEOUT_S)
     try:
         found: list[dict[str, Any]] = json.loads(text)
@@ -53,6 +61,11 @@ async def stored_runs(kernelspecs: Any, name: str, only: Sequence[str] = ()) -> 
 async def delete_run(kernelspecs: Any, name: str, run: str) -> None:
     """Delete a stored run. Raises CommandFailed."""
     await _command(kernelspecs, name, ["runs", f"--delete={run}", "--yes"], "The run was not deleted", TIMEOUT_S)
+
+
+async def note_run(kernelspecs: Any, name: str, run: str, text: str) -> None:
+    """Keep a text about a stored run; "" removes it. Raises CommandFailed."""
+    await _command(kernelspecs, name, ["runs", "--note", run, text], "The note was not saved", TIMEOUT_S)
 
 
 async def _command(kernelspecs: Any, name: str, given: list[str], failed: str, timeout_s: float) -> str:
@@ -110,6 +123,8 @@ async def _run(command: list[str], environ: dict[str, str], failed: str, timeout
         )
     except OSError as error:
         raise CommandFailed(f"{failed}: {error.strerror}.") from None
+    except ValueError:
+        raise CommandFailed(f"{failed}: a command takes no NUL and no half of a character.") from None
     try:
         async with asyncio.timeout(timeout_s):
             output, errors = await process.communicate()

@@ -29,13 +29,16 @@ export class Server {
   }
 
   /** The runs of the storage folder, as the Python of a kernelspec finds them. */
-  storageOf(kernelspec: () => string, mayDelete: boolean): Storage {
+  storageOf(kernelspec: () => string, mayExecute: boolean): Storage {
     const named = () => (kernelspec() ? [['kernelspec', kernelspec()]] : []);
-    const read = (names: string[]) => this.request(`stored?${new URLSearchParams([...named(), ...names.map(name => ['run', name])])}`, {});
+    const read = (asked: string[][]) => this.request(`stored?${new URLSearchParams([...named(), ...asked])}`, {});
     return {
-      list: () => read([]),
-      curves: names => read(names).then(({ runs }) => runs),
-      ...(mayDelete && { remove: (run: string) => this.order('delete_run', { run, kernelspec: kernelspec() }) })
+      list: experiment => read(experiment ? [['trials', experiment]] : []),
+      curves: names => read(names.map(name => ['run', name])).then(({ runs }) => runs),
+      ...(mayExecute && {
+        remove: (run: string) => this.order('delete_run', { run, kernelspec: kernelspec() }),
+        note: (run: string, text: string) => this.order('note_run', { run, text, kernelspec: kernelspec() })
+      })
     };
   }
 

@@ -32,6 +32,16 @@ const COMPARED = [
   run("sweep", { curves: [curve(2, 1)], config: { lr: 0.5, net: { size: 4 }, seed: 7 } }),
 ];
 
+const trial = (name, lr, ...values) =>
+  run(name, {
+    kind: "trial",
+    path: `/home/ana/sweep/a_${name}`,
+    state: "pruned",
+    config: { lr },
+    curves: [curve(...values)],
+  });
+const TRIALS = [trial("00001", 0.1, 1, 0.5), trial("00000", 0.5, 3, 2, 1)];
+
 /** The view over these runs, what was asked of the server, and ways to act on it. */
 async function shown(given = {}) {
   const { document, Event } = new Window();
@@ -40,10 +50,15 @@ async function shown(given = {}) {
   const asked = [];
   let runs = RUNS;
   const end = showStored(place, {
-    list: async () => ({ runs, total: runs.length }),
+    list: async (experiment) =>
+      experiment ? { runs: experiment === "sweep" ? TRIALS : [], total: 2 } : { runs, total: runs.length },
     curves: async (names) => {
       asked.push(["curves", ...names]);
-      return COMPARED.filter((each) => names.includes(each.name));
+      return [...COMPARED.filter((each) => names.includes(each.name)), ...TRIALS];
+    },
+    note: async (name, text) => {
+      asked.push(["note", name, text]);
+      runs = runs.map((each) => (each.name === name ? { ...each, note: text } : each));
     },
     remove: async (name) => {
       asked.push(["remove", name]);
@@ -119,6 +134,41 @@ test("a run is deleted after a question, but none that is under way, and not by 
   assert.equal(looking.place.querySelector('[aria-label^="Delete"]'), null);
 });
 
+test("a run's details have its note, which is written there and begins in the list", async () => {
+  const view = await shown();
+  const details = () => view.place.querySelector(".details")?.textContent.replaceAll("\u00a0", " ");
+  await view.click("Details of broken");
+  assert.match(details(), /ValueError: no <b>room<\/b>.*at all.*Config: lr 0.1.*nbaccel_results\/broken/s);
+  await view.type("textarea", "too few <b>workers</b>\nsee the log", "input");
+  assert.match(view.place.querySelector(".details").textContent, /34 of 4000 characters, not saved/);
+  await view.click("Save the note");
+  assert.deepEqual(view.asked, [["note", "broken", "too few <b>workers</b>\nsee the log"]]);
+  assert.match(view.text(), /Saved the note of broken\./);
+  const row = view.place.querySelector('[data-run="broken"]');
+  assert.match(row.textContent, /too few <b>workers<\/b>/);
+  assert.equal(row.textContent.includes("see the log"), false);
+  await view.type("input[type=search]", "see the log", "input");
+  assert.deepEqual(view.names(), ["broken"]);
+  await view.click("Details of broken");
+  assert.equal(details(), undefined);
+});
+
+test("a note that is not saved stays in its field, and who may only look reads it", async () => {
+  const refused = await shown({ note: () => Promise.reject(new Error("The folder of sweep cannot be written.")) });
+  await refused.click("Details of sweep");
+  await refused.type("textarea", "unsaved", "input");
+  await refused.click("Save the note");
+  assert.match(refused.text(), /The folder of sweep cannot be written/);
+  await refused.click("Details of sweep");
+  await refused.click("Details of sweep");
+  assert.equal(refused.place.querySelector("textarea").value, "unsaved");
+  const noted = [run("noted", { note: "first line\nsecond line" })];
+  const looking = await shown({ note: undefined, list: async () => ({ runs: noted, total: 1 }) });
+  await looking.click("Details of noted");
+  assert.equal(looking.place.querySelector("textarea"), null);
+  assert.match(looking.place.querySelector(".details").textContent, /first line\nsecond line/);
+});
+
 test("what the server refuses stands below the list, which stays", async () => {
   const view = await shown({ remove: () => Promise.reject(new Error("sweep is under way: stop it first.")) });
   await view.click("Delete sweep");
@@ -146,6 +196,32 @@ test("chosen runs are overlaid, with their last values and the parameters that d
   await view.click("By time");
   assert.match(view.place.querySelector(".compare svg").textContent.replaceAll("\u00a0", " "), /0 s5 s10 s15 s20 s/);
   await view.choose("Choose sweep to compare");
+  assert.equal(view.place.querySelector(".compare"), null);
+});
+
+test("the trials of an experiment are listed, and compared as runs are", async () => {
+  const view = await shown();
+  assert.equal(view.place.querySelector('[aria-label="Trials of newest"]'), null);
+  await view.choose("Choose newest to compare");
+  await view.click("Trials of sweep");
+  assert.deepEqual(view.names(), ["sweep/a_00001", "sweep/a_00000"]);
+  assert.match(view.text(), /2 of 2 trials/);
+  assert.match(
+    view.place.querySelector("tr[data-run]").textContent.replaceAll("\u00a0", " "),
+    /00001.*⊘ pruned.*lr 0.1/,
+  );
+  await view.choose("Choose 00000 to compare");
+  await view.choose("Choose 00001 to compare");
+  await view.click("Compare 2 trials");
+  assert.deepEqual(view.asked, [["curves", "sweep/a_00000", "sweep/a_00001"]]);
+  assert.equal(view.place.querySelectorAll(".compare svg .curve-line").length, 2);
+  assert.match(view.place.querySelector(".compare svg").getAttribute("aria-label"), /loss of 2 trials/);
+  assert.match(view.place.querySelector(".compare table").textContent, /lr0\.50\.1/);
+  await view.click("Details of 00001");
+  assert.equal(view.place.querySelector("textarea"), null);
+  assert.equal(view.place.querySelector('[aria-label^="Delete"]'), null);
+  await view.click("Back to all runs");
+  assert.deepEqual(view.names(), ["newest", "broken", "sweep"]);
   assert.equal(view.place.querySelector(".compare"), null);
 });
 

@@ -19,16 +19,19 @@ from typing import Any
 import msgspec
 
 from nbaccel.views import tables, wording
-from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, params_words
+from nbaccel.views.experiment_snapshot import EXPERIMENT_SIGNS, TRIAL_SIGNS, params_words
 from nbaccel.views.run_snapshot import RUN_SIGNS, few_points
 
 STORAGE_VARIABLE = "NBACCEL_STORAGE"
 DEFAULT_STORAGE = "~/nbaccel_results"
 _JOURNALS = {"run.jsonl": "run", "experiment.jsonl": "experiment"}
-_SIGNS = {**RUN_SIGNS, **EXPERIMENT_SIGNS, "interrupted": "⊘"}
+_SIGNS = {**RUN_SIGNS, **EXPERIMENT_SIGNS, **TRIAL_SIGNS, "pruned": "⊘", "interrupted": "⊘"}
+_TRIAL_ENDS = ("done", "pruned", "stopped", "error")
 _MOST_METRICS = 4
 _MOST_CURVES, _MOST_POINTS = 30, 200
 _DELETED = ".deleted"  # ends the name of a folder that is on its way out
+NOTE_FILE = "note.txt"
+MOST_NOTE_CHARACTERS = 4000
 _NOT_SHOWN = ("training_iteration", "timestamp", "time_this_iter_s", "time_total_s")
 
 
@@ -40,16 +43,18 @@ class StoredCurve(msgspec.Struct):
 
 
 class StoredRun(msgspec.Struct, kw_only=True):
-    """A training run or an experiment as its folder has it.
+    """A training run, an experiment or a trial of one as its folder has it.
 
-    state    "running", "finished", "stopped", "failed", or "interrupted" if its program ended without a word
+    state    "running", "finished", "stopped", "failed", or "interrupted" if its program ended without a word;
+             of a trial also "pending", and "done", "pruned" and "error" for its ends
     metrics  of the last report; of an experiment, those of its best trial, whose parameters are `config`
     config   of a run, its train_loop_config; what is no number or text is short text
     curves   of the metrics, if they were asked for
+    note     what somebody has written about it
     """
 
     name: str
-    kind: str  # "run" or "experiment"
+    kind: str  # "run", "experiment" or "trial"
     path: str
     state: str = ""
     started_at: float = 0.0
@@ -62,13 +67,18 @@ class StoredRun(msgspec.Struct, kw_only=True):
     config: dict[str, Any] = {}
     error: str = ""
     curves: list[StoredCurve] = []
+    note: str = ""
+
+
+Report = tuple[int, float, Mapping[str, Any]]  # its number, the seconds until it, its metrics
+Trial = tuple[StoredRun, list[Report]]
 
 
 def runs(storage: str | os.PathLike[str] | None = None, *, text: str = "", state: str = "") -> list[StoredRun]:
     """All training runs and experiments of a storage folder, the newest first; no cluster is needed.
 
-    Without `storage` it is $NBACCEL_STORAGE, else ~/nbaccel_results. `text` is part of the name, the metrics or the
-    best config; `state` is one of StoredRun's. Raises FileNotFoundError if there is no such folder.
+    Without `storage` it is $NBACCEL_STORAGE, else ~/nbaccel_results. `text` is part of the name, the metrics, the
+    best config or the note; `state` is one of StoredRun's. Raises FileNotFoundError if there is no such folder.
 
     >>> for run in nbaccel.tune.runs("."): print(run.name, run.state, run.metrics)
     """
@@ -79,10 +89,34 @@ def runs(storage: str | os.PathLike[str] | None = None, *, text: str = "", state
 
 
 def with_curves(storage: str | os.PathLike[str] | None, names: Sequence[str]) -> list[StoredRun]:
-    """The runs and experiments in these folders of a storage folder, with the curves of their metrics."""
+    """The runs and experiments in these folders of a storage folder, with the curves of their metrics; EXPERIMENT/TRIAL
+    names a trial.
+    """
     folders = [_folder(storage) / name for name in names if _is_name(name)]
-    found = (_read(path, kind, curves=True) for each in folders for path, kind in _journals(each))
+    found = [_read(path, kind, curves=True) for each in folders for path, kind in _journals(each)]
+    wanted = [name.partition("/") for name in names if "/" in name]
+    trials = {experiment: _trials(storage, experiment) for experiment, _, _ in wanted}
+    for experiment, _, id in wanted:
+        for trial, reports in trials[experiment]:
+            if os.path.basename(trial.path) == id:
+                trial.curves = _curves(reports)
+                found.append(trial)
     return [each for each in found if each is not None]
+
+
+def trials(storage: str | os.PathLike[str] | None, experiment: str) -> list[StoredRun]:
+    """The trials of the experiment in this folder of a storage folder, the best first."""
+    return [trial for trial, _ in _trials(storage, experiment)]
+
+
+def _trials(storage: str | os.PathLike[str] | None, experiment: str) -> list[Trial]:
+    path = _folder(storage) / experiment / "experiment.jsonl"
+    run, _, found = (_is_name(experiment) and path.is_file() and _read_whole(path, "experiment")) or (None, [], [])
+    for trial, _ in found:
+        begun = trial.state or trial.reports
+        trial.state = trial.state if trial.state in _TRIAL_ENDS else run.state if run and begun else "pending"
+        trial.state = "interrupted" if trial.state not in ("running", "pending", *_TRIAL_ENDS) else trial.state
+    return found
 
 
 def delete(storage: str | os.PathLike[str] | None, name: str) -> None:
@@ -101,6 +135,25 @@ def delete(storage: str | os.PathLike[str] | None, name: str) -> None:
     shutil.rmtree(going)
 
 
+def write_note(storage: str | os.PathLike[str] | None, name: str, text: str) -> None:
+    """Keep a text about the run or experiment in this folder of a storage folder, beside its journal; "" removes it.
+
+    Raises FileNotFoundError if there is no such run, ValueError if the text is too long, and OSError if the folder
+    cannot be written.
+    """
+    folder = _folder(storage) / name
+    if not _is_name(name) or folder.is_symlink() or not _journals(folder):
+        raise FileNotFoundError(name)
+    if len(text) > MOST_NOTE_CHARACTERS:
+        raise ValueError(f"A note has at most {MOST_NOTE_CHARACTERS:,} characters; this one has {len(text):,}.")
+    if not text.strip():
+        (folder / NOTE_FILE).unlink(missing_ok=True)
+        return
+    written = folder / f".{NOTE_FILE}"
+    written.write_text(text, encoding="utf-8")
+    written.replace(folder / NOTE_FILE)  # whole: half of a note would be another one
+
+
 def _folder(storage: str | os.PathLike[str] | None) -> Path:
     return Path(storage or os.environ.get(STORAGE_VARIABLE) or DEFAULT_STORAGE).expanduser()
 
@@ -115,14 +168,15 @@ def _journals(folder: Path) -> list[tuple[Path, str]]:
 
 
 def _words_of(run: StoredRun) -> str:
-    return f"{run.name} {run.metrics} {run.config}"
+    return f"{run.name} {run.metrics} {run.config} {run.note}"
 
 
 def table(found: Sequence[StoredRun], now: float) -> tables.Table:
     """A row for each."""
-    columns = ("Run", "Kind", "State", "Started", "Took", "Progress", "Metrics", "Why")
+    columns = ("Run", "Kind", "State", "Started", "Took", "Progress", "Metrics", "Why", "Note")
     made = tables.Table("Runs", columns, [_cells(each, now) for each in found], empty="There is no run.")
-    return made if any(row[-1] for row in made.rows) else tables.without_columns(made, {"Why"})
+    unused = {name for name in ("Why", "Note") if not any(row[columns.index(name)] for row in made.rows)}
+    return tables.without_columns(made, unused)
 
 
 def _cells(run: StoredRun, now: float) -> tuple[str, ...]:
@@ -136,8 +190,13 @@ def _cells(run: StoredRun, now: float) -> tuple[str, ...]:
         wording.age(max(0.0, end - run.started_at)) if run.started_at else "",
         progress if run.kind == "experiment" else wording.count(run.reports, "report"),
         _metric_words(run),
-        wording.plain(run.error).splitlines()[0][:100] if run.error else "",
+        _first_line(run.error),
+        _first_line(run.note),
     )
+
+
+def _first_line(text: str) -> str:
+    return wording.plain(text.strip().splitlines()[0])[:100] if text.strip() else ""
 
 
 def _metric_words(run: StoredRun) -> str:
@@ -152,17 +211,39 @@ def _metric_words(run: StoredRun) -> str:
 
 def _read(path: Path, kind: str, *, curves: bool = False) -> StoredRun | None:
     """The run of a journal; None if it has no whole line, or goes on in a way that is not known here."""
+    run, reports, _ = _read_whole(path, kind) or (None, [], [])
+    if run is not None and curves:
+        run.curves = _curves(reports)
+    return run
+
+
+def _read_whole(path: Path, kind: str) -> tuple[StoredRun, list[Report], list[Trial]] | None:
+    """The run of a journal with its reports and, of an experiment, its trials."""
     run = StoredRun(name=path.parent.name, kind=kind, path=str(path.parent))
+    trials: list[Trial] = []
+    reports: list[Report] = []
     try:
         lines = list(_lines(path))
-        reports = _fill_experiment(run, lines) if kind == "experiment" else _fill_run(run, lines)
-        run.curves = _curves(reports) if curves else []
+        if kind == "experiment":
+            trials = _fill_experiment(run, lines)
+            reports = next((made for trial, made in trials if trial.metrics is run.metrics), [])
+        else:
+            reports = _fill_run(run, lines)
     except (OSError, KeyError, TypeError, AttributeError):
         return None
     if not lines:
         return None
     run.state = run.state or ("running" if _is_open(path.parent) else "interrupted")
-    return run
+    run.note = _note(path.parent)
+    return run, reports, trials
+
+
+def _note(folder: Path) -> str:
+    try:
+        with open(folder / NOTE_FILE, encoding="utf-8", errors="replace") as file:
+            return file.read(MOST_NOTE_CHARACTERS)
+    except OSError:
+        return ""
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -183,9 +264,6 @@ def _begin(run: StoredRun, line: Mapping[str, Any]) -> None:
     run.started_at = run.started_at or float(line.get("started", 0.0))
     run.ended_at = max(run.ended_at, float(line.get("begins", line.get("started", 0.0))))
     run.metric = line.get("metric") or ""
-
-
-Report = tuple[int, float, Mapping[str, Any]]  # its number, the seconds until it, its metrics
 
 
 def _fill_run(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> list[Report]:
@@ -209,35 +287,54 @@ def _fill_run(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> list[Report
     return reports
 
 
-def _fill_experiment(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> list[Report]:
-    """Returns the reports of the best trial."""
-    reports: dict[str, list[Report]] = {}
-    configs: dict[str, dict[str, Any]] = {}
-    last: dict[str, dict[str, Any]] = {}
-    states: dict[str, str] = {}
+def _fill_experiment(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> list[Trial]:
+    """Returns its trials, the best first."""
+    trials: dict[str, Trial] = {}
     mode = ""
     for line in lines:
         run.ended_at = max(run.ended_at, line.get("time") or 0.0)
         if "v" in line:
             _begin(run, line)
             mode, run.trials = line.get("mode") or "", line.get("total") or run.trials
-        elif "config" in line:
-            configs[line["trial"]] = line["config"]
-        elif "report" in line and "checkpoint" not in line:
-            last[line["trial"]] = metrics = line["metrics"]
-            reports.setdefault(line["trial"], []).append((line["report"], metrics.get("time_total_s", 0.0), metrics))
-            run.reports += 1
-        elif "state" in line:
-            states[line["trial"]] = line["state"]
-            run.error = line.get("error") or run.error
+        elif "trial" in line:
+            _apply_to_trial(run, trials, line)
         elif "end" in line:
             run.state = line["end"]
-    run.trials, run.trials_ended = max(run.trials, len(configs)), len(states)
-    best = _best(last, run.metric, mode)
-    if best is None:
-        return []
-    run.metrics, run.config = last[best], configs[best]
-    return reports[best]
+    run.reports = sum(len(reports) for _, reports in trials.values())
+    run.trials = max(run.trials, len(trials))
+    run.trials_ended = sum(trial.state in _TRIAL_ENDS for trial, _ in trials.values())
+    ordered = sorted(trials.values(), key=lambda each: _score(each[0], mode))
+    if ordered and _score(ordered[0][0], mode) < math.inf:
+        run.metrics, run.config = ordered[0][0].metrics, ordered[0][0].config
+    return ordered
+
+
+def _apply_to_trial(run: StoredRun, trials: dict[str, Trial], line: Mapping[str, Any]) -> None:
+    id = line["trial"]
+    if "config" in line:
+        trial = StoredRun(name=id.rpartition("_")[2], kind="trial", path=f"{run.path}/{id}", metric=run.metric)
+        trials.setdefault(id, (trial, []))[0].config = line["config"]
+        return
+    trial, reports = trials[id]
+    if "attempt" in line:
+        trial.state = "running"
+    elif "report" in line and "checkpoint" not in line:
+        trial.metrics, trial.reports = line["metrics"], line["report"] + 1
+        took_s = trial.metrics.get("time_total_s", 0.0)
+        trial.ended_at = trial.metrics.get("timestamp", 0.0)
+        trial.started_at = trial.started_at or trial.ended_at - took_s
+        reports.append((line["report"], took_s, trial.metrics))
+    elif "state" in line:
+        trial.state = "pruned" if line.get("pruned") else line["state"]
+        trial.error = line.get("error", "")
+        trial.ended_at = line.get("time") or trial.ended_at
+        run.error = trial.error or run.error
+
+
+def _score(trial: StoredRun, mode: str) -> float:
+    """The last value of the metric that trials are compared by, as a number that is better if it is lower."""
+    value, sign = trial.metrics.get(trial.metric), {"min": 1.0, "max": -1.0}.get(mode)
+    return sign * value if sign and isinstance(value, (int, float)) and not math.isnan(value) else math.inf
 
 
 def _curves(reports: Sequence[Report]) -> list[StoredCurve]:
@@ -253,14 +350,6 @@ def _curves(reports: Sequence[Report]) -> list[StoredCurve]:
         StoredCurve(name, [(number, seconds[number], value) for number, value in few_points(points, _MOST_POINTS)])
         for name, points in several[:_MOST_CURVES]
     ]
-
-
-def _best(last: Mapping[str, Mapping[str, Any]], metric: str, mode: str) -> str | None:
-    """The trial whose last value of the metric is the best; None without a metric."""
-    sign = {"min": 1.0, "max": -1.0}.get(mode, math.nan)
-    values = ((trial, each.get(metric)) for trial, each in last.items())
-    scores = {trial: sign * value for trial, value in values if isinstance(value, (int, float))}
-    return min((trial for trial in scores if not math.isnan(scores[trial])), key=scores.__getitem__, default=None)
 
 
 def _is_open(folder: Path) -> bool:

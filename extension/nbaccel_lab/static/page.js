@@ -194,9 +194,12 @@ place("stored").addEventListener("toggle", async () => {
   if (view.childElementCount) return;
   const show = (await import("./stored.js")).default(PARTS);
   show(view, {
-    list: () => read("stored"),
+    list: (experiment) => read("stored", experiment ? [["trials", experiment]] : []),
     curves: async (names) => (await read("stored", names.map((name) => ["run", name]))).runs,
-    ...(mayExecute && { remove: (run) => order("delete_run", { run }) }),
+    ...(mayExecute && {
+      remove: (run) => order("delete_run", { run }),
+      note: (run, text) => order("note_run", { run, text }),
+    }),
   });
 });
 

@@ -910,12 +910,14 @@ export interface LastError {
 }
 
 /**
- * A training run or an experiment as its folder has it.
+ * A training run, an experiment or a trial of one as its folder has it.
  *
- * state    "running", "finished", "stopped", "failed", or "interrupted" if its program ended without a word
+ * state    "running", "finished", "stopped", "failed", or "interrupted" if its program ended without a word;
+ *          of a trial also "pending", and "done", "pruned" and "error" for its ends
  * metrics  of the last report; of an experiment, those of its best trial, whose parameters are `config`
  * config   of a run, its train_loop_config; what is no number or text is short text
  * curves   of the metrics, if they were asked for
+ * note     what somebody has written about it
  */
 export interface StoredRun {
   name: string;
@@ -932,6 +934,7 @@ export interface StoredRun {
   config?: Record<string, any>;
   error?: string;
   curves?: StoredCurve[];
+  note?: string;
 }
 
 /** A metric over reports: the number of each report, the seconds that the run had taken until then, the value. */

@@ -42,6 +42,7 @@ export function drawCompared(
   const metrics = [...new Set(runs.flatMap(({ curves = [] }) => curves.map(({ name }) => name)))];
   const columns = Math.max(1, Math.min(metrics.length, Math.floor(wide / NARROWEST)));
   const room = Math.max(240, Math.min(WIDEST, (wide - 30 - GAP * (columns - 1)) / columns));
+  const noun = runs[0].kind === "trial" ? "trial" : "run";
   const toggle = (label: string, pressed: boolean, to: Partial<Choices>) =>
     button(label, { "aria-pressed": pressed, onClick: () => change(to) });
   return (
@@ -54,7 +55,7 @@ export function drawCompared(
       </div>
       {metrics.length ? (
         <div class="curves" style={`grid-template-columns:repeat(${columns},minmax(0,${WIDEST}px))`}>
-          {metrics.map((metric) => drawMetric(metric, linesOf(runs, metric, choices), choices, room, change))}
+          {metrics.map((metric) => drawMetric(metric, linesOf(runs, metric, choices), choices, room, noun, change))}
         </div>
       ) : (
         <p class="quiet">None of them has reported a number twice.</p>
@@ -88,6 +89,7 @@ function drawMetric(
   lines: Line[],
   { by, log, at }: Choices,
   wide: number,
+  noun: string,
   change: (choices: Partial<Choices>) => void,
 ) {
   const all = lines.flatMap(({ points }) => points);
@@ -120,7 +122,7 @@ function drawMetric(
       <svg
         viewBox={`0 0 ${wide} ${TALL}`}
         role="img"
-        aria-label={`${plain(metric)} of ${count(lines.length, "run")}`}
+        aria-label={`${plain(metric)} of ${count(lines.length, noun)}`}
         onPointerMove={moved}
         onPointerLeave={() => change({ at: null })}
       >

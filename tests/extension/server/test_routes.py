@@ -39,7 +39,7 @@ async def _codes(jp_fetch: Fetch, **given: Any) -> dict[str, int]:
 
 async def test_without_a_login_no_address_answers(jp_fetch: Fetch, jp_ws_fetch: Fetch) -> None:
     nobody = {"headers": {"Authorization": ""}}
-    assert {"cancel", "delete_run", "recycle", "retry", "shutdown", "start"} == ORDERS
+    assert {"cancel", "delete_run", "note_run", "recycle", "retry", "shutdown", "start"} == ORDERS
     assert set((await _codes(jp_fetch, headers={"Authorization": ""})).values()) == {403}
     for parts in PAGES:
         assert await _code(jp_fetch(*parts, follow_redirects=False, headers={"Authorization": ""})) in (302, 403)
@@ -265,6 +265,14 @@ async def test_stored_runs_are_listed_compared_and_deleted_while_no_head_runs(
     assert [(run["config"], run["curves"][0]["points"][1]) for run in compared] == [
         ({"lr": 0.5}, [1, 1.0, 1.5]), ({"lr": 0.25}, [1, 1.0, 1.25]),
     ]  # fmt: skip
+    assert await get("stored", trials="first") == (200, {"runs": [], "total": 0})
+    assert await post("note_run", run="first", text="--yes, é") == (200, {"done": "note_run"})
+    assert [run["note"] for run in (await get("stored"))[1]["runs"]] == ["", "--yes, é"]
+    for given in ({"run": "first"}, {"run": "first", "text": "x" * 4001}, {"run": 3, "text": "x"}):
+        assert (await post("note_run", **given))[0] == 400
+    for run, text in (("none", "x"), ("first", "\0"), ("first", "\ud800")):
+        code, answer = await post("note_run", run=run, text=text)
+        assert code == 409 and answer["message"].startswith("The note was not saved: ")
     assert await post("delete_run", run="first") == (200, {"done": "delete_run"})
     assert sorted(path.name for path in storage.iterdir()) == ["second"]
     for name in ("first", "../x", "-h"):
