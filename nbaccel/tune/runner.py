@@ -37,8 +37,16 @@ from nbaccel.tune.schedulers.trial_scheduler import SCHEDULER_STATE, Decision, T
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.tune.trial_decisions import End, TrialDecisions
 from nbaccel.tune.trial_files import TrialFiles
-from nbaccel.tune.trial_mailbox import END, GO_ON, SAVE, TrialMailbox
-from nbaccel.tune.trial_session import ClassOptions, Ended, MetricMissingError, TrialAssignment
+from nbaccel.tune.trial_session import (
+    END,
+    GO_ON,
+    SAVE,
+    ClassOptions,
+    Ended,
+    MetricMissingError,
+    TrialAssignment,
+    TrialMailbox,
+)
 from nbaccel.views import run_snapshot, wording
 from nbaccel.views.sinks import notify
 from nbaccel.waits import interruptible
