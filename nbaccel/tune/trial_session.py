@@ -34,8 +34,9 @@ from nbaccel.train.loops import exited
 from nbaccel.train.mailbox import Batch
 from nbaccel.train.ranks import Facts, Seat
 from nbaccel.train.session import Metrics, plain
-from nbaccel.tune import trial_files
-from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, nested
+from nbaccel.tune import experiment_journal
+from nbaccel.tune.comparing import nested
+from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC
 from nbaccel.tune.trainable import (
     OF_EACH_RESULT,
     SHOULD_CHECKPOINT,
@@ -192,7 +193,7 @@ class TrialSession(TrialHost):
         self._read_answer()
 
     def _bring(self, checkpoint: Checkpoint, *, move: bool) -> None:
-        trial_files.bring(checkpoint.path, self.run_folder, self.assignment.attempt, self._saved, move=move)
+        experiment_journal.bring(checkpoint.path, self.run_folder, self.assignment.attempt, self._saved, move=move)
         self._latest = os.path.join(self.run_folder, storage.folder_name(self._saved))
         self._saved += 1
 
@@ -670,7 +671,7 @@ class _Both:
         return getattr(self._stream, name)
 
 
-# ---- The meeting point of an experiment's trials and its driver: one service actor.
+# ---- the meeting point of an experiment's trials and its driver: one service actor
 #
 # ```
 #   trial ── put(report) ──► mailbox ── take() ──► driver
