@@ -55,12 +55,19 @@ _MISSING = {
 # Modules of Ray's whose names are at another place here: that place, and the names, or * for all that it has in __all__
 # (decision 67). A row that others begin with is a package.
 _PATHS = {
+    "_private.ray_constants": (
+        "_private",
+        "ID_SIZE, DEFAULT_PORT, DEFAULT_DASHBOARD_PORT, MIN_RESOURCE_GRANULARITY, "
+        "DEFAULT_ACTOR_METHOD_NUM_RETURN_VALS, RAY_ADDRESS_ENVIRONMENT_VARIABLE, RAY_NAMESPACE_ENVIRONMENT_VARIABLE, "
+        "RAY_RUNTIME_ENV_ENVIRONMENT_VARIABLE, LOGGER_FORMAT, LOGGER_LEVEL, LOGGER_LEVEL_CHOICES",
+    ),
     "_private.runtime_env": ("_private", ""),
     "_private.runtime_env.constants": (
         "_private",
         "RAY_JOB_CONFIG_JSON_ENV_VAR, RAY_RUNTIME_ENV_PLUGINS_ENV_VAR, RAY_RUNTIME_ENV_PLUGIN_SCHEMAS_ENV_VAR",
     ),
     "_private.services": ("util", "get_node_ip_address"),
+    "_private.utils": ("_private", "format_error_message"),
     "_raylet": (
         "",
         "ActorClassID, ActorID, DynamicObjectRefGenerator, FunctionID, JobID, Language, NodeID, ObjectRef, "
@@ -75,7 +82,7 @@ _PATHS = {
     "experimental.state.api": ("util.state", "*"),
     "experimental.state.common": ("util.state.common", "*"),
     "experimental.state.exception": (
-        "util.state.exception",
+        "util.state.records",
         "DataSourceUnavailable, RayStateApiException, ServerUnavailable",
     ),
     "remote_function": ("handles.remote", "RemoteFunction"),
@@ -134,7 +141,13 @@ _PATHS = {
     "tune.trainable.trainable": ("tune.trainable", "Trainable"),
     "tune.utils.util": ("tune.utils", "date_str, deep_update, flatten_dict, merge_dicts, unflatten_dict, wait_for_gpu"),
     "util.collective.collective": ("util.collective", "*"),
+    "util.collective.types": ("util.collective", "Backend, ReduceOp, cupy_available, torch_available"),
+    "util.multiprocessing.pool": ("util.multiprocessing", "AsyncResult, Pool, PoolTaskError, TimeoutError"),
     "util.state.api": ("util.state", "*"),
+    "util.state.exception": (
+        "util.state.records",
+        "DataSourceUnavailable, RayStateApiException, ServerUnavailable",
+    ),
 }
 
 
