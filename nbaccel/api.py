@@ -9,7 +9,7 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, Never, TypeVar, Unpack, overload
 
@@ -716,3 +716,11 @@ def joined_with(address: str | None, given: dict[str, Any]) -> dict[str, Any]:
 def _rays_own(runtime_env: Any) -> dict[str, Any]:
     """The keywords that Ray's variables set, here or in the workers."""
     return {"hide_unassigned": True} if hides_by_variable(os.environ) or hides_in(runtime_env) else {}
+
+
+def expect_imports(modules: Sequence[str]) -> None:
+    """Tasks and actors will import these modules: workers to come may then have them loaded already. Not in Ray.
+
+    It takes no time and starts no cluster; without one the hint is for the next.
+    """
+    engines.expect_imports(modules)

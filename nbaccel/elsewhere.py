@@ -55,12 +55,19 @@ _MISSING = {
 # Modules of Ray's whose names are at another place here: that place, and the names, or * for all that it has in __all__
 # (decision 67). A row that others begin with is a package.
 _PATHS = {
+    "_private.ray_constants": (
+        "_private",
+        "ID_SIZE, DEFAULT_PORT, DEFAULT_DASHBOARD_PORT, MIN_RESOURCE_GRANULARITY, "
+        "DEFAULT_ACTOR_METHOD_NUM_RETURN_VALS, RAY_ADDRESS_ENVIRONMENT_VARIABLE, RAY_NAMESPACE_ENVIRONMENT_VARIABLE, "
+        "RAY_RUNTIME_ENV_ENVIRONMENT_VARIABLE, LOGGER_FORMAT, LOGGER_LEVEL, LOGGER_LEVEL_CHOICES",
+    ),
     "_private.runtime_env": ("_private", ""),
     "_private.runtime_env.constants": (
         "_private",
         "RAY_JOB_CONFIG_JSON_ENV_VAR, RAY_RUNTIME_ENV_PLUGINS_ENV_VAR, RAY_RUNTIME_ENV_PLUGIN_SCHEMAS_ENV_VAR",
     ),
     "_private.services": ("util", "get_node_ip_address"),
+    "_private.utils": ("_private", "format_error_message"),
     "_raylet": (
         "",
         "ActorClassID, ActorID, DynamicObjectRefGenerator, FunctionID, JobID, Language, NodeID, ObjectRef, "
@@ -75,7 +82,7 @@ _PATHS = {
     "experimental.state.api": ("util.state", "*"),
     "experimental.state.common": ("util.state.common", "*"),
     "experimental.state.exception": (
-        "util.state.exception",
+        "util.state.records",
         "DataSourceUnavailable, RayStateApiException, ServerUnavailable",
     ),
     "remote_function": ("handles.remote", "RemoteFunction"),
@@ -103,6 +110,7 @@ _PATHS = {
     "train.v2.api.validation_config": ("train", "ValidationConfig, ValidationFn, ValidationTaskConfig"),
     "train.v2.jax": ("train.jax_trainer", "JaxConfig, JaxTrainer"),
     "tune.analysis": ("tune.result_grid", "ExperimentAnalysis"),
+    "tune.callback": ("tune.logger", "Callback"),
     "tune.execution": ("tune", ""),
     "tune.execution.placement_groups": ("tune.resources", "PlacementGroupFactory, resource_dict_to_pg_factory"),
     "tune.execution.tune_controller": ("tune.trial_decisions", "TrialController as TuneController"),
@@ -118,19 +126,28 @@ _PATHS = {
     "tune.logger.mlflow": ("tune.logger", "MLflowLoggerCallback"),
     "tune.logger.tensorboardx": ("tune.logger", "TBXLoggerCallback"),
     "tune.logger.wandb": ("tune.logger", "WandbLoggerCallback"),
+    "tune.progress_reporter": ("tune.result_tables", "CLIReporter, JupyterNotebookReporter, ProgressReporter"),
     "tune.registry": ("tune.trainable", "get_trainable_cls, is_function_trainable, register_env, register_trainable"),
     "tune.schedulers.async_hyperband": ("tune.schedulers", "ASHAScheduler, AsyncHyperBandScheduler"),
+    "tune.schedulers.hyperband": ("tune.schedulers", "HyperBandScheduler"),
     "tune.schedulers.median_stopping_rule": ("tune.schedulers", "MedianStoppingRule"),
     "tune.search.basic_variant": ("tune.search", "BasicVariantGenerator"),
     "tune.search.concurrency_limiter": ("tune.search", "ConcurrencyLimiter"),
     "tune.search.repeater": ("tune.search", "Repeater"),
     "tune.search.search_algorithm": ("tune.search", "Searcher as SearchAlgorithm"),
     "tune.search.search_generator": ("tune.search", "SearchGenerator"),
+    "tune.search.searcher": ("tune.search", "Searcher"),
     "tune.syncer": ("tune", "SyncConfig"),
     "tune.trainable.trainable": ("tune.trainable", "Trainable"),
     "tune.utils.util": ("tune.utils", "date_str, deep_update, flatten_dict, merge_dicts, unflatten_dict, wait_for_gpu"),
     "util.collective.collective": ("util.collective", "*"),
+    "util.collective.types": ("util.collective", "Backend, ReduceOp, cupy_available, torch_available"),
+    "util.multiprocessing.pool": ("util.multiprocessing", "AsyncResult, Pool, PoolTaskError, TimeoutError"),
     "util.state.api": ("util.state", "*"),
+    "util.state.exception": (
+        "util.state.records",
+        "DataSourceUnavailable, RayStateApiException, ServerUnavailable",
+    ),
 }
 
 

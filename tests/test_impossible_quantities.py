@@ -11,7 +11,7 @@ import pytest
 
 import nbaccel
 from nbaccel import tune
-from nbaccel.autoscaler import held_resources, sdk
+from nbaccel.autoscaler import bundles_of, sdk
 from nbaccel.cluster_utils import Cluster
 from nbaccel.handles.options import actor_options, init_options, task_options
 from nbaccel.train import ScalingConfig
@@ -136,6 +136,6 @@ def test_a_run_of_too_many_workers_is_refused_with_the_most(count: Any) -> None:
 @pytest.mark.parametrize("count", [100_001, 10**14, 10**5_000], ids=range(3))
 def test_room_for_too_many_bundles_is_refused_with_the_most(count: int) -> None:
     with pytest.raises(ValueError, match="cannot be more than 100,000"):
-        held_resources.bundles_of(num_gpus=count)
+        bundles_of(num_gpus=count)
     with pytest.raises(ValueError, match="cannot be more than 100,000"):
         sdk.check_count("num_cpus", count)

@@ -74,7 +74,7 @@ def test_how_many_rows_an_answer_has_at_most_is_said_by_rays_variable():
 
 
 def test_a_backend_of_collective_operations_is_named_in_any_case():
-    backend = nbaccel.util.collective.types.Backend
+    backend = nbaccel.util.collective.Backend
     assert backend("gloo") == backend.GLOO == backend("torch_gloo")
     with pytest.raises(ValueError, match="mpi"):
         backend("mpi")

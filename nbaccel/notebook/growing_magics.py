@@ -13,7 +13,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_magic, magics_class, no_var_expand
 
 from nbaccel import api, autoscaler, engine
-from nbaccel.autoscaler.held_resources import bundles_of
+from nbaccel.autoscaler import bundles_of
 from nbaccel.autoscaler.sdk import notify_fixed
 from nbaccel.notebook import arguments, options, view, views
 from nbaccel.notebook.arguments import TypingMistake, in_one_line

@@ -1,7 +1,7 @@
 """The last answers about the past that a view has got: what a saved notebook keeps of it when the cluster has ended.
 
 ```
-  page ── question ──► page_history ── answer ──► KeptHistory ── at the end ──► sections of the last card
+  page ── question ──►    widget    ── answer ──► KeptHistory ── at the end ──► sections of the last card
                                                        └── asked once more while the engine still answers
 ```
 A later answer tells only what has changed, so it is joined with the answers before it, as the page does. What no view

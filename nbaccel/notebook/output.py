@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from nbaccel.notebook import blocks, experiment_card, run_card, served_card
 from nbaccel.notebook.blocks import Html
-from nbaccel.notebook.run_cards import RUNS_REMEMBERED, RunCards
+from nbaccel.notebook.run_card import RUNS_REMEMBERED, RunCards
 from nbaccel.notebook.settings import NotebookSettings
 from nbaccel.views import explanations, wording
 from nbaccel.views.experiment_snapshot import ExperimentSnapshot, ExperimentSummary

@@ -14,8 +14,7 @@ from nbaccel.scheduling.growth import NO_HOPE, Hope
 from nbaccel.scheduling.ledger import TYPE_LABEL, Hold, Place
 from nbaccel.scheduling.moves import ARGS, IN_GET, RUNNING, SUBMITTED, WAITING, ActorStatus, GroupState
 from nbaccel.scheduling.placement import PlacementBook
-from nbaccel.scheduling.reasons import Feasibility, choice_text, judge
-from nbaccel.scheduling.resources import amount_of, listed, quantity
+from nbaccel.scheduling.reasons import Feasibility, amount_of, choice_text, judge, listed, quantity
 from nbaccel.scheduling.tasks import Shape, TaskRecord
 from nbaccel.scheduling.terms import Choice
 

@@ -32,7 +32,7 @@ from nbaccel.scheduling.groups import BundleSearch, GroupRecord, GroupTable, und
 from nbaccel.scheduling.ledger import Hold, LedgerDevice, Place, SplitDemand
 from nbaccel.scheduling.moves import IllegalEvent
 from nbaccel.scheduling.placement import PlacementBook
-from nbaccel.scheduling.resources import amount_of, demand_text, listed
+from nbaccel.scheduling.reasons import amount_of, demand_text, listed
 from nbaccel.scheduling.tasks import TaskTable
 from nbaccel.scheduling.terms import Choice, Placement
 from nbaccel.scheduling.timers import Timers

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias, TypedDict
 
 import nbaccel
-from nbaccel import api, hints
+from nbaccel import api
 from nbaccel.train import forwarding, loops
 from nbaccel.train.checkpoint import Checkpoint
 from nbaccel.train.configs import BackendConfig, RunConfig, ScalingConfig, TrainRunContext
@@ -124,7 +124,7 @@ class DataParallelTrainer:
         if self.scaling_config.num_workers == 0:
             raise ValueError("start() needs workers: with num_workers=0 the function runs in this process, in fit().")
         self._refuse_the_debug_engine()
-        hints.expect_imports(self.backend_config.imports)
+        api.expect_imports(self.backend_config.imports)
         trial, opened = self._open()
         try:
             run = Run(

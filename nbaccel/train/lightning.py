@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from nbaccel import elsewhere, hints
+from nbaccel import api, elsewhere
 from nbaccel.train import session
 from nbaccel.train.checkpoint import Checkpoint, new_folder
 
@@ -28,7 +28,7 @@ except ModuleNotFoundError:
 
 from nbaccel.train.torch.train_loop_utils import get_device
 
-hints.expect_imports([pl.__name__])
+api.expect_imports([pl.__name__])
 
 __all__ = [
     "RayDDPStrategy",

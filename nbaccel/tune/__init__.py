@@ -4,9 +4,9 @@ The names are those of Ray Tune 2.60.
 
 ```
   tuner ─► setting_up ─► runner ─► trial_decisions  decides, with a scheduler and a stopper; no clock, no process
-             └── search    ├─► launching, trial_mailbox    a task for each trial, an actor that they report to
-                           │        └── trial_session: run_trial(); report(), get_checkpoint(), get_context()
-                           │              └── trainer_trial: a trainer's workers, whose reports go on to the trial
+             └── search    ├─► trial_session               a task for each trial, an actor that they report to;
+                           │        │                      run_trial(), report(), get_checkpoint(), get_context()
+                           │        └── trainer_trial: a trainer's workers, whose reports go on to the trial
                            └─► experiment_journal          one append-only file; goes on after a crash
   result_grid ◄── trial records
 ```
@@ -21,12 +21,12 @@ from nbaccel import elsewhere
 
 if TYPE_CHECKING:
     from nbaccel.train.checkpoint import Checkpoint
-    from nbaccel.tune.callback import Callback
     from nbaccel.tune.error import TuneError
-    from nbaccel.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
+    from nbaccel.tune.logger import Callback
     from nbaccel.tune.resources import PlacementGroupFactory, with_parameters, with_resources
     from nbaccel.tune.result_grid import ExperimentAnalysis, ResultGrid
     from nbaccel.tune.result_grid import TrialResult as Result
+    from nbaccel.tune.result_tables import CLIReporter, JupyterNotebookReporter, ProgressReporter
     from nbaccel.tune.schedulers import create_scheduler
     from nbaccel.tune.search import create_searcher
     from nbaccel.tune.search.sample import (
@@ -103,16 +103,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CLIReporter": "nbaccel.tune.progress_reporter",
-    "Callback": "nbaccel.tune.callback",
+    "CLIReporter": "nbaccel.tune.result_tables",
+    "Callback": "nbaccel.tune.logger",
     "Checkpoint": "nbaccel.train.checkpoint",
     "CheckpointConfig": "nbaccel.tune.tune_config",
     "Experiment": "nbaccel.tune.tuner",
     "ExperimentAnalysis": "nbaccel.tune.result_grid",
     "FailureConfig": "nbaccel.tune.tune_config",
-    "JupyterNotebookReporter": "nbaccel.tune.progress_reporter",
+    "JupyterNotebookReporter": "nbaccel.tune.result_tables",
     "PlacementGroupFactory": "nbaccel.tune.resources",
-    "ProgressReporter": "nbaccel.tune.progress_reporter",
+    "ProgressReporter": "nbaccel.tune.result_tables",
     "Result": "nbaccel.tune.result_grid",
     "ResultGrid": "nbaccel.tune.result_grid",
     "ResumeConfig": "nbaccel.tune.tune_config",

@@ -1,12 +1,12 @@
-"""Compares trials by a metric: the last value, the best one, or the mean of all or of the last ones."""
+"""Compares trials by a metric: the last value, the best one, or the mean of all or of the last ones. Reads numbers."""
 
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from nbaccel.tune.schedulers.trial_scheduler import nested
 from nbaccel.views import wording
 
 SCOPES = ("last", "all", "avg", "last-5-avg", "last-10-avg")
@@ -91,3 +91,22 @@ def short_text(value: Any, most: int) -> str:
     """A parameter or a metric as short text: numbers with four digits."""
     text = wording.number(value) if type(value) is float else wording.encodable(wording.text_of(value, most + 1))
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def nested(result: Mapping[str, Any], name: str) -> Any:
+    """A value of a result; "eval/loss" also looks into nested dicts. None if it is missing."""
+    if name in result or "/" not in name:
+        return result.get(name)
+    value: Any = result
+    for part in name.split("/"):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def plain_number(value: Any) -> Any:
+    """The int or float of a user's number, such as numpy's; anything else, also a bool, as it is."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return float(value) if isinstance(value, numbers.Real) else value

@@ -23,7 +23,7 @@ from nbaccel.handles import option_checks as checks
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.quantities import ACCELERATORS
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
-from nbaccel.tune.plain_numbers import plain_number
+from nbaccel.tune.comparing import plain_number
 from nbaccel.tune.trainable import BoundTrainable, Trainable, bound, is_class
 from nbaccel.util.placement_group import VALID_PLACEMENT_GROUP_STRATEGIES
 

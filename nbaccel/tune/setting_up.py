@@ -26,7 +26,7 @@ from nbaccel.tune.resources import requested_by
 from nbaccel.tune.runner import Runner, RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, SCHEDULER_STATE
-from nbaccel.tune.search import variant_generator
+from nbaccel.tune.search import ConcurrencyLimiter, Searcher, variant_generator
 from nbaccel.tune.search.optuna import OptunaSearch, StudySource
 from nbaccel.tune.search.sample import (
     Categorical,
@@ -42,7 +42,6 @@ from nbaccel.tune.search.sample import (
     qrandn,
     randn,
 )
-from nbaccel.tune.search.searcher import ConcurrencyLimiter, Searcher
 from nbaccel.tune.search.variant_generator import BasicVariantGenerator
 from nbaccel.tune.trainable import BoundTrainable, Trainable, is_class, name_of
 from nbaccel.tune.trainer_trial import SCALING, TrainerTrial

@@ -17,8 +17,7 @@ from typing import Any
 
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.tune import comparing
-from nbaccel.tune.plain_numbers import plain_number
-from nbaccel.tune.schedulers.trial_scheduler import nested
+from nbaccel.tune.comparing import nested, plain_number
 from nbaccel.views.sinks import notify
 
 

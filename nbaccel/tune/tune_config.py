@@ -12,9 +12,9 @@ from typing import Any
 from nbaccel.train.checkpoint import is_local, is_remote
 from nbaccel.train.configs import CheckpointConfig, FailureConfig, RunConfig
 from nbaccel.tune import stopper
-from nbaccel.tune.callback import Callback
-from nbaccel.tune.plain_numbers import plain_number
-from nbaccel.tune.progress_reporter import ProgressReporter
+from nbaccel.tune.comparing import plain_number
+from nbaccel.tune.logger import Callback
+from nbaccel.tune.result_tables import ProgressReporter
 from nbaccel.tune.schedulers import TrialScheduler, create_scheduler
 from nbaccel.tune.search import create_searcher
 from nbaccel.views.sinks import notify

@@ -15,11 +15,11 @@ from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.train.configs import CheckpointConfig, RunConfig
 from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune import experiment_journal
-from nbaccel.tune.callback import Callback
 from nbaccel.tune.error import TuneError
-from nbaccel.tune.progress_reporter import ProgressReporter
+from nbaccel.tune.logger import Callback
 from nbaccel.tune.resources import PlacementGroupFactory, requested_by, with_resources
 from nbaccel.tune.result_grid import ExperimentAnalysis, ResultGrid
+from nbaccel.tune.result_tables import ProgressReporter
 from nbaccel.tune.runner import Runner
 from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.setting_up import Wanted, refuse_another, start_again, start_new

@@ -17,11 +17,11 @@ from nbaccel.notebook import (
     accounting,
     blocks,
     card,
-    page_history,
     publishing,
     static_tables,
     timeline,
     view,
+    widget,
 )
 from nbaccel.notebook.kept_history import KeptReadings
 from nbaccel.views import task_lines
@@ -264,10 +264,10 @@ def answers(shown: Snapshot, condition: str) -> dict[str, Any]:
 
 
 def _with_hues(answer: Any) -> str:
-    functions, jobs = page_history._named(answer)
+    functions, jobs = widget._named(answer)
     for row in jobs:
         row.job = 0
-    return json.dumps({**msgspec.to_builtins(answer), "hues": page_history._hues(functions)})
+    return json.dumps({**msgspec.to_builtins(answer), "hues": widget._hues(functions)})
 
 
 def sight(devices: int, condition: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from nbaccel.handles.ids import ActorID
 from nbaccel.util import as_completed, map_unordered, metrics, state
 from nbaccel.util.multiprocessing import Pool, TimeoutError
 from nbaccel.util.placement_group import placement_group, placement_group_table, remove_placement_group
-from nbaccel.util.state.exception import RayStateApiException
+from nbaccel.util.state.records import RayStateApiException
 from nbaccel.views import tables, task_lines, wording
 from nbaccel.views.history.answers import PrintedText
 from nbaccel.views.observer_lines import ReadAccounting, ReadReadings, ReadRuns, ReadTaskLog

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from nbaccel.notebook.page_history import answered, readable_failure
+from nbaccel.notebook.widget import answered, readable_failure
 from nbaccel.views.observer_lines import ReadStack
 from nbaccel.views.snapshot import Runtime, Snapshot
 from nbaccel.views.stack_text import StackAnswer

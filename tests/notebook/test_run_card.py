@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from nbaccel.notebook import run_card, view
-from nbaccel.notebook.run_cards import PICTURE_S, RunCards
+from nbaccel.notebook.run_card import PICTURE_S, RunCards
 from nbaccel.views import palette
 from nbaccel.views.run_snapshot import KIND, CheckpointTick, Curve, RankDot, RunSnapshot
 from nbaccel.views.snapshot import PublishedRow, Snapshot

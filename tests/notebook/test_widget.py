@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from nbaccel import engine as engines
-from nbaccel.notebook import run_cards, views
+from nbaccel.notebook import run_card, views
 from nbaccel.views import palette, wording
 from nbaccel.views.history.answers import PrintedText, TaskLogAnswer
 from nbaccel.views.history.book import HistoryBook, PastRun
@@ -154,7 +154,7 @@ def test_where_the_page_has_places_an_output_names_no_widget(cockpit: Cockpit) -
 def test_the_picture_below_a_live_view_is_drawn_anew_when_something_has_changed(
     cockpit: Cockpit, busy_snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_cards, "PICTURE_S", 0.0)
+    monkeypatch.setattr(run_card, "PICTURE_S", 0.0)
     busy_snapshot.runtime.session = "20261128-ab12"
     cockpit._displays = displays = Displays()  # type: ignore[assignment]
     cockpit.in_places = True

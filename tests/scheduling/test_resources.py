@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbaccel.quantities import UNIT
-from nbaccel.scheduling.resources import amount_of, bytes_text
+from nbaccel.scheduling.reasons import amount_of, bytes_text
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from nbaccel.tune import trial_mailbox
-from nbaccel.tune.trial_mailbox import TrialMailbox
+from nbaccel.tune import trial_session
+from nbaccel.tune.trial_session import TrialMailbox
 
 
 @pytest.fixture(autouse=True)
 def long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages for which nobody waits are gathered for as long as the test runs."""
-    monkeypatch.setattr(trial_mailbox, "GATHER_S", 3_600.0)
+    monkeypatch.setattr(trial_session, "GATHER_S", 3_600.0)
 
 
 async def _soon() -> None:

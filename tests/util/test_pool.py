@@ -11,8 +11,7 @@ import pytest
 
 import nbaccel
 from nbaccel.exceptions import ActorDiedError, RayActorError
-from nbaccel.util.multiprocessing import Pool, TimeoutError
-from nbaccel.util.multiprocessing.pool import PoolTaskError
+from nbaccel.util.multiprocessing import Pool, PoolTaskError, TimeoutError
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 import nbaccel
 from nbaccel.util import state
-from nbaccel.util.state.exception import RayStateApiException
+from nbaccel.util.state.records import RayStateApiException
 from tests.rig import Gate, wait_until
 
 
@@ -143,7 +143,7 @@ def test_a_log_is_read_without_its_colours(some_work):
 
 def test_without_a_cluster_there_is_nobody_to_ask():
     from nbaccel import engine as engines
-    from nbaccel.util.state.exception import ServerUnavailable
+    from nbaccel.util.state.records import ServerUnavailable
 
     started = engines.started()
     engines.adopt(None)

@@ -50,7 +50,7 @@ from nbaccel.scheduling.events import (
 )
 from nbaccel.scheduling.growth import GrowthForecast
 from nbaccel.scheduling.ledger import TYPE_LABEL
-from nbaccel.scheduling.resources import bytes_text
+from nbaccel.scheduling.reasons import bytes_text
 from nbaccel.scheduling.scheduler import Scheduler
 from nbaccel.scheduling.terms import Choice
 from nbaccel.views.explanations import ExpectedGrowth

@@ -63,8 +63,8 @@ def _inside_of_its_class(function: Any) -> Any:
     found: Any = sys.modules.get(function.__module__)
     for name in function.__qualname__.split("."):
         found = getattr(found, name, None)
-    if getattr(found, "__func__", None) is not function:
-        return None
+    if getattr(found, "__func__", None) is not function or not isinstance(found.__self__, type):
+        return None  # an actor class binds plain methods to itself
     return attrgetter(f"{name}.__func__"), (found.__self__,)
 
 

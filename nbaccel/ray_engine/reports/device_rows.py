@@ -14,7 +14,7 @@ from nbaccel.handles.options import ResourceOptions
 from nbaccel.quantities import TYPE_PREFIX, UNIT
 from nbaccel.ray_engine.reports.reports import DeviceSample, GroupFacts
 from nbaccel.ray_engine.reports.service_actors import Agent
-from nbaccel.scheduling.resources import bytes_text, listed
+from nbaccel.scheduling.reasons import bytes_text, listed
 from nbaccel.views.snapshot import ActorRow, DeviceMetrics, DeviceRow, Holder, NodeRow, Snapshot, TaskRow
 from nbaccel.views.unused_devices import HeldDevice
 

@@ -10,7 +10,7 @@ import os
 import shutil
 from typing import Any
 
-from nbaccel import hints
+from nbaccel import api
 from nbaccel.train import collective, session
 from nbaccel.train.checkpoint import Checkpoint, new_folder
 
@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
         name=error.name,
     ) from None
 
-hints.expect_imports(["transformers"])
+api.expect_imports(["transformers"])
 
 __all__ = ["RayTrainReportCallback", "prepare_trainer"]
 

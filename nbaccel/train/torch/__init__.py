@@ -7,7 +7,7 @@ load it for workers to come, in the background, so that a worker group does not 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from nbaccel import elsewhere, hints
+from nbaccel import api, elsewhere
 
 if TYPE_CHECKING:
     from nbaccel.train.torch.config import TorchConfig, TorchTrainer
@@ -44,7 +44,7 @@ _ELSEWHERE = {
     "TorchftConfig": "a worker group starts again as a whole: FailureConfig(max_failures=...).",
 }
 
-hints.expect_imports(["torch"])
+api.expect_imports(["torch"])
 
 
 def __getattr__(name: str) -> Any:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from nbaccel import elsewhere
-from nbaccel.tune.plain_numbers import known_arguments
-from nbaccel.tune.schedulers.hyperband import (
+from nbaccel.tune.schedulers.pbt import PopulationBasedTraining, PopulationBasedTrainingReplay
+from nbaccel.tune.schedulers.trial_scheduler import (
     ASHAScheduler,
     AsyncHyperBandScheduler,
+    FIFOScheduler,
     HyperBandScheduler,
     MedianStoppingRule,
+    TrialScheduler,
 )
-from nbaccel.tune.schedulers.pbt import PopulationBasedTraining, PopulationBasedTrainingReplay
-from nbaccel.tune.schedulers.trial_scheduler import FIFOScheduler, TrialScheduler
+from nbaccel.tune.search import known_arguments
 
 __all__ = [
     "ASHAScheduler",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nbaccel.tune.comparing import nested
 from nbaccel.tune.schedulers.trial_scheduler import (
     CONTINUE,
     PAUSE,
@@ -21,7 +22,6 @@ from nbaccel.tune.schedulers.trial_scheduler import (
     Decision,
     Result,
     TrialScheduler,
-    nested,
     number_of,
 )
 from nbaccel.tune.search import variant_generator

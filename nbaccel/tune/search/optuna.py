@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbaccel.tune.schedulers.trial_scheduler import nested
-from nbaccel.tune.search import variant_generator
+from nbaccel.tune.comparing import nested
+from nbaccel.tune.search import Searcher, variant_generator
 from nbaccel.tune.search.sample import Categorical, Domain, Float, Integer, LogUniform, Uniform
-from nbaccel.tune.search.searcher import Searcher
 from nbaccel.tune.search.variant_generator import has_nested_grids, with_point
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views.sinks import notify

@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from nbaccel.tune.plain_numbers import plain_number
+from nbaccel.tune.comparing import plain_number
 
 _LISTED = 6  # values that a repr shows
 

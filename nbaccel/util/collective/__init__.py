@@ -19,6 +19,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import Enum
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,10 +28,41 @@ from nbaccel import engine as engines
 from nbaccel.elsewhere import submodules_by_attribute
 from nbaccel.handles.internal_work import NAMESPACE, internal_actor
 from nbaccel.proc import LOOPBACK
-from nbaccel.util.collective.types import Backend, ReduceOp
 from nbaccel.util.lookup import get_node_ip_address
 
-__getattr__ = submodules_by_attribute(__name__, "collective")
+
+class Backend:
+    """The libraries that carry the operations out; `Backend("gloo")` is "GLOO". Raises ValueError for another."""
+
+    NCCL = "NCCL"
+    GLOO = "GLOO"
+    UNRECOGNIZED = "unrecognized"
+
+    def __new__(cls, name: str) -> str:  # type: ignore[misc]
+        wanted = name.upper().removeprefix("TORCH_")
+        if wanted not in (cls.NCCL, cls.GLOO):
+            raise ValueError(f"Unrecognized backend {name!r}: choose {cls.NCCL} or {cls.GLOO}.")
+        return wanted
+
+
+class ReduceOp(Enum):
+    """How tensors are put together."""
+
+    SUM = 0
+    PRODUCT = 1
+    MIN = 2
+    MAX = 3
+
+
+def torch_available() -> bool:
+    return find_spec("torch") is not None
+
+
+def cupy_available() -> bool:
+    return find_spec("cupy") is not None
+
+
+__getattr__ = submodules_by_attribute(__name__, "collective", "types")
 
 
 @dataclass(slots=True)

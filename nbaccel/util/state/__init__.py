@@ -19,7 +19,6 @@ from nbaccel import engine as engines
 from nbaccel.elsewhere import submodules_by_attribute
 from nbaccel.handles.remote import ObjectRef
 from nbaccel.util.state import row_queries
-from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable
 from nbaccel.util.state.records import (
     ActorState,
     ClusterEventState,
@@ -27,14 +26,16 @@ from nbaccel.util.state.records import (
     NodeState,
     ObjectState,
     PlacementGroupState,
+    RayStateApiException,
     Record,
     RuntimeEnvState,
+    ServerUnavailable,
     TaskState,
     WorkerState,
 )
 from nbaccel.util.state.row_queries import READERS, Filters, chosen
 
-__getattr__ = submodules_by_attribute(__name__, "api", "common")
+__getattr__ = submodules_by_attribute(__name__, "api", "common", "exception")
 
 R = TypeVar("R", bound=Record)
 

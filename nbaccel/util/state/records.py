@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from nbaccel.exceptions import RaySystemError
+
 
 @dataclass
 class Record:
@@ -190,3 +192,18 @@ class ClusterEventState(Record):
     source_type: str
     message: str
     event_id: str
+
+
+# ---- the errors of the state questions
+
+
+class RayStateApiException(RaySystemError):
+    """A state question could not be answered."""
+
+
+class ServerUnavailable(RayStateApiException):
+    """There is no cluster to ask."""
+
+
+class DataSourceUnavailable(RayStateApiException):
+    """A part of the cluster that would have to be asked does not answer."""

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from msgspec.structs import asdict
 
 from nbaccel import engine as engines
-from nbaccel.util.state.exception import RayStateApiException, ServerUnavailable
 from nbaccel.util.state.records import (
     ActorState,
     ClusterEventState,
@@ -21,8 +20,10 @@ from nbaccel.util.state.records import (
     NodeState,
     ObjectState,
     PlacementGroupState,
+    RayStateApiException,
     Record,
     RuntimeEnvState,
+    ServerUnavailable,
     TaskState,
     WorkerState,
 )

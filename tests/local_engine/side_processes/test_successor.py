@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import nbaccel
-from nbaccel import hints
+from nbaccel import api
 from tests.census import Place
 from tests.heads import inside
 from tests.rig import wait_until
@@ -38,7 +38,7 @@ def wait_for(*names):
 
 def test_workers_to_come_have_expected_modules_loaded_and_actors_too(head):
     assert nbaccel.get(loaded.remote(EXPECTED)) == []
-    hints.expect_imports(EXPECTED[:1])
+    api.expect_imports(EXPECTED[:1])
     wait_for("mailbox")
     # The spare worker was replaced as well: no process of the zygote before is given to anybody.
     actors = [Asked.remote() for _ in range(2)]
@@ -46,7 +46,7 @@ def test_workers_to_come_have_expected_modules_loaded_and_actors_too(head):
 
 
 def test_what_cannot_be_imported_is_no_error_and_keeps_no_other_module_away(head, capsys):
-    hints.expect_imports(["no_such_module_anywhere", "mailbox", "wsgiref.validate"])
+    api.expect_imports(["no_such_module_anywhere", "mailbox", "wsgiref.validate"])
     wait_for(*EXPECTED)
     assert capsys.readouterr().err == ""
 
