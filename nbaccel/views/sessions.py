@@ -60,9 +60,9 @@ class SessionRecord(msgspec.Struct):
 
 def title() -> str:
     """The name by which others see this process: that of its notebook or script."""
-    notebook = os.environ.get("JPY_SESSION_NAME")
-    if notebook:
-        return f"notebook {os.path.basename(notebook)}"
+    notebook = os.path.basename(os.environ.get("JPY_SESSION_NAME", ""))
+    if notebook:  # of a session without a name Jupyter gives the folder
+        return f"notebook {notebook}"
     script = sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c") else "python"
     return os.path.basename(script)
 
