@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from nbaccel import api, exceptions
-from nbaccel.tune import comparing, result_tables
+from nbaccel.tune import comparing
 from nbaccel.tune.comparing import nested
 from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.trial import Trial, TrialState
@@ -316,7 +316,7 @@ class ExperimentLive:
             sinks.installed.experiment(snapshot)
         else:
             trials = list(self._experiment.trials.values())
-            sinks.installed.experiment(snapshot, result_tables.seen_of(trials, *self._compared_by))
+            sinks.installed.experiment(snapshot, seen_of(trials, *self._compared_by))
         more = True
         try:
             while more:
