@@ -530,6 +530,8 @@ class Runner:
             False,
         ):
             self._error = self.experiment.failed_fast.error
+        for trial in self.experiment.stop_those_that_wait():
+            self._journal.state(trial)
         how = "stopped" if self.experiment.is_stopping else "finished"
         self._each(lambda callback: callback.on_experiment_end(list(self.experiment.trials.values())))
         with UsersCode():

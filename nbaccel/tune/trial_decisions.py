@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from nbaccel.tune.trial import Trial
 
 PRESSED = "Stopped"  # by a person
+BY_STOPPER = "its stopper ended it"
 
 
 class End(Enum):
@@ -182,7 +183,7 @@ class TrialDecisions:
             decision = decision_of(self.scheduler.on_trial_result(self.controller, trial, seen), self.scheduler)
             decision = self._fates.get(trial.id, decision)  # it may have called the controller
         if self.stopper.stop_all():
-            self.stop("its stopper ended it")
+            self.stop(BY_STOPPER)
         if decision.kind != "continue":
             self._fates[trial.id] = decision
             if decision.kind == "stop":
@@ -215,8 +216,15 @@ class TrialDecisions:
             self._failed(trial)
         else:
             self.scheduler.on_trial_remove(self.controller, trial)
-            trial.state = TrialState.PENDING
+            trial.state = TrialState.STOPPED if self.why_stopped == BY_STOPPER else TrialState.PENDING
         return trial.state
+
+    def stop_those_that_wait(self) -> list[Trial]:
+        """The trials that a stopper keeps from beginning: they have ended, as in Ray. None of another end's."""
+        stopped = [*self._again, *self._paused] if self.why_stopped == BY_STOPPER else []
+        for trial in stopped:
+            trial.state, trial.is_paused = TrialState.STOPPED, False
+        return stopped
 
     def _failed(self, trial: Trial) -> None:
         trial.failures += 1

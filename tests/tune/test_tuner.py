@@ -545,3 +545,23 @@ def test_a_trial_that_was_under_way_goes_on_or_begins_again_if_that_is_asked(
     assert [each["metrics"]["step"] for each in trial.reports] == expected and trial.status == "TERMINATED"
     begun_at_zero = len(list(tmp_path.glob("failed-*")))
     assert begun_at_zero == (2 if how == "restart" else 1)
+
+
+def test_a_stopper_that_ends_the_experiment_ends_its_trials(kept: Kept) -> None:
+    class AfterThree(tune.Stopper):
+        seen = 0
+
+        def __call__(self, trial_id: str, result: dict[str, Any]) -> bool:
+            self.seen += 1
+            return False
+
+        def stop_all(self) -> bool:
+            return self.seen >= 3
+
+    space = {"x": tune.grid_search([1, 2, 3]), "steps": 100, "saves": False}
+    options: dict[str, Any] = {"storage_path": kept().storage_path, "name": "ended", "resources_per_trial": {"cpu": 1}}
+    analysis = tune.run(trainables.steps, config=space, stop=AfterThree(), max_concurrent_trials=2, **options)
+    assert {each.status for each in analysis.trials} == {"TERMINATED"}
+    assert sum(len(each.reports) for each in analysis.trials) < 20
+    restored = tune.Tuner.restore(analysis.experiment_path, trainables.steps).get_results()
+    assert {each.state for each in restored} <= {"stopped"}
