@@ -147,3 +147,24 @@ def test_a_task_with_torch_preloaded_imports_next_to_nothing_for_its_first_optim
     done = place.run(MAKES_AN_OPTIMIZER)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) < 50  # more than 800 without torch._dynamo
+
+
+MAKES_A_DECODER = """
+import nbaccel
+
+@nbaccel.remote(num_gpus=1)
+def has_made_it():
+    import gc
+    from nbaccel.local_engine import wire
+
+    return any(each is wire.decode_to_client for each in gc.get_objects())  # those of before the fork are frozen
+
+nbaccel.init(num_cpus=1, num_gpus=1)
+print([nbaccel.get(has_made_it.remote()) for _ in range(2)])
+nbaccel.shutdown()
+"""
+
+
+def test_a_worker_takes_over_what_reads_messages_and_need_not_make_it(place):
+    done = place.run(MAKES_A_DECODER)
+    assert done.stdout.strip() == "[False, False]", done.stderr
