@@ -218,7 +218,7 @@ def test_a_replica_that_fails_its_checks_is_replaced(door: Door) -> None:
     serve.run(Sick.bind())
     first = replicas()[0]["pid"]
     door("/ill")
-    wait_until(lambda: replicas() and replicas()[0]["pid"] != first, "the successor")
+    wait_until(lambda: [each["pid"] for each in replicas()[:1]] not in ([], [first]), "the successor")
     error = serve.status().applications["default"].deployments["Sick"].last_error
     assert error["message"] == "the model is gone"
     assert door().text == "ok"
