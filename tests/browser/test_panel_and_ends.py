@@ -55,6 +55,8 @@ def test_the_end_of_a_killed_head_is_told_and_the_cell_that_starts_another_is_fo
     assert page.page.locator(".jp-CodeCell", has_text="%accel_init").count() == 1
 
     page.page.reload()
+    # JupyterLab shows the tab that was in front when it last saved the layout, which may be the notebook's.
+    page.page.locator(".lm-TabBar-tab", has_text=f"Devices of {page.name}").click()
     timeline.get_by_text(f"nbaccel of {page.name} has ended.").wait_for()
     assert not timeline.get_by_text("Waiting for the first snapshot").is_visible(), "none will come"
     assert not page.refused
