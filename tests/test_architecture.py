@@ -26,6 +26,7 @@ ARROWS: dict[str, set[str]] = {
     "elsewhere": set(),
     "freshness": {"roots"},
     "leases": {"proc", "quantities"},
+    "class_parts": set(),
     "exceptions": set(),
     "read_only_arrays": set(),
     "proc": set(),
@@ -93,7 +94,7 @@ ARROWS: dict[str, set[str]] = {
     "accelerators": {"quantities"},
     # acting: a room for each process
     "local_engine": HELD | {"addresses", "local_engine.driver", "proc", "views"},
-    "local_engine.wire": HELD | {"local_engine", "scheduling", "views"},
+    "local_engine.wire": HELD | {"class_parts", "local_engine", "scheduling", "views"},
     "local_engine.client": HELD
     | SHARED
     | {"accelerators", "freshness", "package_environments", "scheduling", "views", "waits"},

@@ -127,11 +127,11 @@ def _about_groups(sentence: str, groups: list[str]) -> str:
 
 def release(shell: InteractiveShell) -> list[str]:
     """Let go of all that holds handles or refs besides the user's variables. Returns what that was."""
-    outputs, functions = list(forgotten(shell)), functions_with_forgotten(shell)
+    outputs, functions, widgets = list(forgotten(shell)), functions_with_forgotten(shell), _displayed_widgets()
     for name in outputs:
         if name == THE_ERROR:
             _forget_error(shell)
-        elif name in (widgets := _displayed_widgets()):
+        elif name in widgets:
             widgets[name].close()
         else:
             _forget_output(shell, name)

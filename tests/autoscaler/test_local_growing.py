@@ -57,6 +57,7 @@ def test_a_request_that_no_type_can_meet_is_told():
     until(lambda: autoscaler.status().infeasible == [{"GPU": 8.0}], "the request is judged")
     autoscaler.sdk.request_resources(bundles=[])
     until(lambda: autoscaler.status().infeasible == [], "the request is withdrawn")
+    assert autoscaler.status().requests == [] and not here(), "no node has come for it"
 
 
 @pytest.mark.usefixtures("growing")

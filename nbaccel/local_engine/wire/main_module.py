@@ -14,11 +14,12 @@ from __future__ import annotations
 import linecache
 import sys
 from functools import _lru_cache_wrapper, lru_cache
-from operator import attrgetter
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType, resolve_bases
+from types import FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle.cloudpickle as theirs
+
+from nbaccel import class_parts
 
 _MAIN = "__main__"
 _of_driver: list[ModuleType] = []  # in a worker: the module that stands for the driver's `__main__`
@@ -47,41 +48,12 @@ def reduced(made: Any, thing: Any) -> Any:
         return made
     build, arguments, *between, restore = made
     if build is theirs._make_skeleton_class:
-        arguments = _with_slots(arguments, thing)
+        arguments = class_parts.with_slots(arguments, thing)
     if thing.__module__ != _MAIN:
-        return _inside_of_its_class(thing) or (build, arguments, *between, restore)
+        return class_parts.by_name(thing) or (build, arguments, *between, restore)
     if _by_name[0] and vars(sys.modules[_MAIN]).get(thing.__qualname__, made) is thing:
         return thing.__qualname__
     return build, arguments, *between, _RESTORES.get(restore, restore)
-
-
-def _inside_of_its_class(function: Any) -> Any:
-    """A class method of an importable class, such as the one of Generic that a generic NamedTuple has; None of others.
-
-    cloudpickle 3.1.3 finds only the bound method by this name, and would send the function with its caches.
-    """
-    found: Any = sys.modules.get(function.__module__)
-    for name in function.__qualname__.split("."):
-        found = getattr(found, name, None)
-    if getattr(found, "__func__", None) is not function or not isinstance(found.__self__, type):
-        return None  # an actor class binds plain methods to itself
-    return attrgetter(f"{name}.__func__"), (found.__self__,)
-
-
-def _with_slots(arguments: tuple[Any, ...], kind: type) -> tuple[Any, ...]:
-    """cloudpickle 3.1.3 makes the class anew without its slots, so that its instances would be pickled differently."""
-    if "__slots__" not in kind.__dict__:
-        return arguments
-    constructor, name, bases, keywords, *others = arguments
-    if not all(issubclass(constructor, type(base)) for base in resolve_bases(bases)):
-        return arguments  # what stands for a base, such as NamedTuple, makes the class and its slots
-    slots = [each for each, member in kind.__dict__.items() if _is_slot(each, member)]
-    return constructor, name, bases, {**keywords, "__slots__": tuple("".join(each) for each in slots)}, *others
-
-
-def _is_slot(name: str, member: Any) -> bool:
-    is_made_by_slots = name in ("__dict__", "__weakref__") and isinstance(member, GetSetDescriptorType)
-    return isinstance(member, MemberDescriptorType) or is_made_by_slots
 
 
 def reduced_cache(wrapper: Any) -> Any:

@@ -18,15 +18,14 @@ import sys
 import threading
 from contextlib import suppress
 from functools import _lru_cache_wrapper, lru_cache
-from operator import attrgetter
-from types import CodeType, FrameType, GetSetDescriptorType, MemberDescriptorType, ModuleType, resolve_bases
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 import ray
 from ray.cloudpickle import cloudpickle as theirs
 
 import nbaccel_in_ray
-from nbaccel_in_ray import internals
+from nbaccel_in_ray import class_parts, internals
 from nbaccel_in_ray.internals import serialization
 
 LARGEST_COPIED_BYTES = 1 << 20  # of one array
@@ -128,38 +127,10 @@ def _override(pickler: Any, thing: Any) -> Any:
         return made
     build, arguments, *between, restore = made
     if build is theirs._make_skeleton_class:
-        arguments = _with_slots(arguments, thing)
+        arguments = class_parts.with_slots(arguments, thing)
     if thing.__module__ != _MAIN:
-        return _inside_of_its_class(thing) or (build, arguments, *between, restore)
+        return class_parts.by_name(thing) or (build, arguments, *between, restore)
     return build, arguments, *between, _RESTORES.get(restore, restore)
-
-
-def _inside_of_its_class(function: Any) -> Any:
-    """A class method of an importable class, such as the one of Generic that a generic NamedTuple has; None of others.
-
-    Ray's cloudpickle finds only the bound method by this name, and would send the function with its caches.
-    """
-    found: Any = sys.modules.get(function.__module__)
-    for name in function.__qualname__.split("."):
-        found = getattr(found, name, None)
-    if getattr(found, "__func__", None) is not function or not isinstance(found.__self__, type):
-        return None  # an actor class binds plain methods to itself
-    return attrgetter(f"{name}.__func__"), (found.__self__,)
-
-
-def _with_slots(arguments: tuple[Any, ...], kind: type) -> tuple[Any, ...]:
-    if "__slots__" not in kind.__dict__:
-        return arguments
-    constructor, name, bases, keywords, *others = arguments
-    if not all(issubclass(constructor, type(base)) for base in resolve_bases(bases)):
-        return arguments  # what stands for a base, such as NamedTuple, makes the class and its slots
-    slots = [each for each, member in kind.__dict__.items() if _is_slot(each, member)]
-    return constructor, name, bases, {**keywords, "__slots__": tuple("".join(each) for each in slots)}, *others
-
-
-def _is_slot(name: str, member: Any) -> bool:
-    is_made_by_slots = name in ("__dict__", "__weakref__") and isinstance(member, GetSetDescriptorType)
-    return isinstance(member, MemberDescriptorType) or is_made_by_slots
 
 
 def _reduced_code(code: CodeType) -> Any:
