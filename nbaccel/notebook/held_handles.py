@@ -191,7 +191,8 @@ def _handles_in(value: Any) -> Iterator[Any]:
     while waiting and len(seen) < MOST_OBJECTS:
         thing = waiting.popleft()
         if type(thing) is ActorHandle or type(thing) is ObjectRef:
-            yield thing
+            if hasattr(thing, "_engine"):  # one that another thread is just making has not got all yet
+                yield thing
             continue
         for part in _parts(thing):
             if id(part) not in seen:

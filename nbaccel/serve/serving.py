@@ -44,6 +44,7 @@ from nbaccel.views.served_snapshot import (
 from nbaccel.waits import interruptible
 
 _NEEDED = ("starlette", "uvicorn", "httptools")
+_OUTPUT_S = 3.0  # a flood of what constructors print cannot hold a run longer
 _LOOK_S = 1.0  # between two looks at a run that takes long
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -320,6 +321,8 @@ def _deploy(name: str, packed: bytes) -> dict[str, Any]:
     frame = _asked("deploy", packed, look=_Looker(name))
     facts: dict[str, Any] = msgspec.msgpack.decode(frame.meta)
     facts["is_new"] = is_new
+    if facts.get("error") or facts["changed"]:
+        engines.current().await_output(_OUTPUT_S)  # what constructors have printed stands above the line or the error
     if facts.get("error"):
         error = pickle.loads(frame.body)
         raise error.as_instanceof_cause() if isinstance(error, exceptions.RayTaskError) else error

@@ -119,11 +119,12 @@ def test_a_placement_group_that_nothing_names_is_removed_by_its_id(
 def test_a_get_that_times_out_says_what_holds_the_actor(shell: InteractiveShell) -> None:
     _run(shell, "a = A.remote()\na")
     _run(shell, "del a")
+    _run(shell, "half_made = object.__new__(nbaccel.ObjectRef)")  # as another thread is just making one
     _run(shell, "@nbaccel.remote(num_gpus=1)\ndef f(): ...\nref = f.remote()")
     with pytest.raises(nbaccel.exceptions.GetTimeoutError, match="still held by Out"):
         nbaccel.get(shell.user_ns["ref"], timeout=2)
     assert "still held by Out" in nbaccel.explain(shell.user_ns["ref"]).sentence
-    _run(shell, "del ref, f")
+    _run(shell, "del ref, f, half_made")
 
 
 def test_the_frames_of_the_last_error_are_named_and_let_go(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from typing import Any
@@ -63,9 +64,14 @@ def test_a_request_with_damage_behind_it_does_not_run_and_leaves_the_queue(door:
 
 
 def test_a_response_that_is_cancelled_before_it_is_sent_ends(door: Any) -> None:
-    handle = serve.run(Lone.bind(None), route_prefix=None)
+    @serve.deployment
+    class Waits:
+        async def __call__(self) -> None:
+            await asyncio.Event().wait()  # no answer can come before the cancel
+
+    handle = serve.run(Waits.bind(), route_prefix=None)
     for _ in range(20):
-        response = handle.remote(None)
+        response = handle.remote()
         response.cancel()
         with pytest.raises(RequestCancelledError):
             response.result(timeout_s=60)

@@ -18,6 +18,7 @@ from nbaccel.serve import callers, serving
 from nbaccel.serve.serving import ShownApplications
 from nbaccel.views import served_snapshot, tables, top
 from nbaccel.views.served_snapshot import ServedSnapshot
+from tests.census import Place
 from tests.rig import wait_until
 
 CASES = json.loads((Path(__file__).parents[2] / "frontend" / "tests" / "served.json").read_text())
@@ -153,15 +154,30 @@ def test_a_batch_function_shows_its_mean_batch(door: Any) -> None:
     assert (last.deployments[0].batch, last.deployments[0].batch_limit) == (4.0, 4)
 
 
-def test_below_a_jupyterhub_the_views_name_the_address_that_has_its_login(
-    door: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JUPYTERHUB_SERVICE_PREFIX", "/user/ana/")
-    serve.run(Half.bind(), name="my app", route_prefix="/x")
-    wait_until(lambda: (found := seen("my app")) is not None and found.state == "serving", "it to serve")
-    found = seen("my app")
-    assert found is not None and found.route == "/user/ana/nbaccel/serve/my%20app/"
-    assert found.route in served_snapshot.one_line(found)
+BELOW_A_HUB = """
+import nbaccel
+from nbaccel import serve
+from nbaccel.views import served_snapshot
+
+@serve.deployment
+def model(request):
+    return "ok"
+
+nbaccel.init(num_cpus=2)
+serve.run(model.bind(), name="my app", route_prefix="/x")
+[found] = served_snapshot.of_snapshot(nbaccel.engine.current().snapshot())
+print(found.route)
+print(served_snapshot.one_line(found))
+nbaccel.shutdown()
+"""
+
+
+def test_below_a_jupyterhub_the_views_name_the_address_that_has_its_login(place: Place) -> None:
+    """Any process of the cluster may publish the record, and the Hub starts them all."""
+    done = place.run(BELOW_A_HUB, JUPYTERHUB_SERVICE_PREFIX="/user/ana/")
+    assert done.returncode == 0, done.stderr
+    route, line = done.stdout.splitlines()
+    assert route == "/user/ana/nbaccel/serve/my%20app/" and route in line
 
 
 def test_what_shows_applications_outlives_a_door_that_does_not_answer(tmp_path: Path) -> None:
