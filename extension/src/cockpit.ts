@@ -4,7 +4,7 @@ export { button, nameOf } from '../../frontend/src/components/parts';
 export { STYLE } from '../../frontend/src/components/style';
 export { draw } from '../../frontend/src/components/tree';
 export { subjectOf } from '../../frontend/src/model/colours';
-export { shownOf } from '../../frontend/src/model/scene';
+export { shownOf, whatEnds } from '../../frontend/src/model/scene';
 export { newState } from '../../frontend/src/model/state';
 export { age, count, ENDED, plain, shortId, size } from '../../frontend/src/model/words';
 export { viewOfPast } from '../../frontend/src/past/past';

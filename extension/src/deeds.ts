@@ -3,14 +3,17 @@
 import { Dialog, showDialog } from '@jupyterlab/apputils';
 import { NotebookActions } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { whatEnds } from './cockpit';
 import type { Notebooks } from './notebooks';
 import type { Deeds } from './panel';
 import type { Server } from './server';
+import type { Watch } from './watch';
 
 const DEFAULT_KERNELSPEC = 'python3';
 
 export function deedsOf(
   server: Server,
+  watch: Watch,
   notebooks: Notebooks,
   trans: TranslationBundle,
   pages: Pick<Deeds, 'openTimeline' | 'openRuns'>
@@ -18,9 +21,10 @@ export function deedsOf(
   return {
     ...pages,
     async shutDown(runtime, title) {
+      const snapshot = watch.snapshot(runtime);
       const answer = await showDialog({
         title: trans.__('Shut down nbaccel of %1?', title),
-        body: trans.__('Its tasks and actors end, and its devices become free.'),
+        body: snapshot ? whatEnds(snapshot) : trans.__('Its tasks and actors end, and its devices become free.'),
         buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: trans.__('Shut down') })]
       });
       if (!answer.button.accept) return '';

@@ -47,7 +47,7 @@ function activate(
   const watch = new Watch(server, document);
   const notebooks = new Notebooks(app, tracker);
   const timelines = new Timelines(app, watch, server, trans);
-  const deeds = deedsOf(server, notebooks, trans, {
+  const deeds = deedsOf(server, watch, notebooks, trans, {
     openTimeline: (runtime, title) => timelines.open(runtime, title),
     openRuns: () => timelines.openRuns(() => notebooks.kernelspec)
   });

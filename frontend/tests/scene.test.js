@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sceneOf } from "../src/model/scene.ts";
+import { sceneOf, whatEnds } from "../src/model/scene.ts";
 import { newState } from "../src/model/state.ts";
 import { age, amount, demandWords, plain, shortId, size, stateWord } from "../src/model/words.ts";
 import { viewOfPast } from "../src/past/past.ts";
@@ -448,5 +448,27 @@ test("a cluster that can get devices is not advised to count logical ones", () =
   assert.deepEqual(
     [grows.noDevice, grows.advice],
     ["No accelerator. A node of the type gpu (4 GPU) comes when work asks for it.", ""],
+  );
+});
+
+test("who shuts a cluster down reads what ends with it", () => {
+  const ends = (changes) => whatEnds({ ...busy(), actor_counts: {}, ...changes });
+  const rest = "Its devices become free, and values that were not fetched are lost.";
+  assert.equal(ends({ counts: { FINISHED: 7 } }), `No task and no actor runs. ${rest}`);
+  assert.equal(ends({ counts: { RUNNING: 1, FAILED: 2 } }), `This ends 1 running task. ${rest}`);
+  const counts = { RUNNING: 2, PENDING_NODE_ASSIGNMENT: 38 };
+  assert.equal(
+    ends({ counts, actor_counts: { ALIVE: 1, RESTARTING: 1, DEAD: 4 } }),
+    `This ends 2 running tasks, 38 waiting tasks and 2 actors. ${rest}`,
+  );
+  const runtime = { engine: "local", version: "", python: "", shared: true };
+  const jobs = [
+    { number: 1, name: "a.ipynb" },
+    { number: 2, name: "b.ipynb", left: true },
+    { number: 3, name: "c.ipynb" },
+  ];
+  assert.equal(
+    ends({ counts: {}, runtime, jobs }),
+    `No task and no actor runs. It is shared by a.ipynb, c.ipynb. ${rest}`,
   );
 });

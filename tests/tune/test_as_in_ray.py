@@ -22,7 +22,7 @@ NEEDS = {
     "pytorch_classifier": "torch", "accelerate_loop": "accelerate", "transformers_trainer": "transformers",
     "between_ranks": "torch", "continued_model": "torch", "accelerate_goes_on": "accelerate",
     "lightning_goes_on": "lightning", "transformers_goes_on": "transformers", "facts_of_configs": "pyarrow",
-    "best_checkpoints": "pyarrow", "old_options": "torch",
+    "best_checkpoints": "pyarrow", "old_options": "torch", "tensorboard_logging": "tensorboardX",
 }  # fmt: skip
 # On Ray the run in a trial did not end within 90 s on two cores, and the files that two ranks upload at one time to one
 # name are not whole now and then.

@@ -214,8 +214,28 @@ function tabsOf(snapshot: Snapshot, counts: Record<string, number>, runs?: RunsV
 /** Living actors whose rows are not here. */
 function actorsMore(snapshot: Snapshot) {
   const shown = (snapshot.actors ?? []).filter((row) => row.state !== "DEAD").length;
-  const all = Object.entries(snapshot.actor_counts ?? {}).filter(([state]) => state !== "DEAD");
-  return Math.max(0, all.reduce((sum, [, number]) => sum + number, 0) - shown);
+  return Math.max(0, livingActors(snapshot) - shown);
+}
+
+function livingActors({ actor_counts = {} }: Snapshot) {
+  return Object.entries(actor_counts).reduce((sum, [state, number]) => sum + (state === "DEAD" ? 0 : number), 0);
+}
+
+/** What ends with the cluster, before somebody shuts it down. */
+export function whatEnds(snapshot: Snapshot): string {
+  const { running, waiting } = taskCounts(snapshot);
+  const parts = [
+    running && count(running, "running task"),
+    waiting && count(waiting, "waiting task"),
+    livingActors(snapshot) && count(livingActors(snapshot), "actor"),
+  ].filter(Boolean);
+  const last = parts.pop();
+  const work = last
+    ? `This ends ${[parts.join(", "), last].filter(Boolean).join(" and ")}.`
+    : "No task and no actor runs.";
+  const members = (snapshot.jobs ?? []).filter(({ left }) => !left).map(({ name }) => plain(name));
+  const others = snapshot.runtime.shared && members.length ? ` It is shared by ${members.join(", ")}.` : "";
+  return `${work}${others} Its devices become free, and values that were not fetched are lost.`;
 }
 
 function nodesOf(snapshot: Snapshot, now: number): NodeView[] {

@@ -193,7 +193,7 @@ def _is_finite(value: Any) -> bool:
 
 def _writer_class() -> Any:
     try:
-        from tensorboardX import SummaryWriter  # type: ignore[import-not-found]
+        from tensorboardX import SummaryWriter
     except ImportError:
         try:
             from torch.utils.tensorboard import SummaryWriter
