@@ -279,6 +279,10 @@ class Run:
         self._worker_group = worker_group
         self._worker_group_begins()
 
+    def workers_connect(self) -> None:
+        """Show that a framework's own preparations begin."""
+        self._live.facts.workers_connect(self._backend.imports)
+
     def worker_group_ready(self, worker_group: WorkerGroup) -> None:
         """Begin the function: all ranks have their seats."""
         self._records.worker_group_stands(self._controller.number, worker_group.seats)

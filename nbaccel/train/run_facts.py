@@ -48,6 +48,7 @@ class RunFacts:
     epochs: int | None = None
     state: str = "waiting"
     why: str = ""
+    phase: str = ""  # what happens before the function begins
     ended_at: float | None = None
     backend: str = ""
     ranks: dict[int, RankDot] = field(default_factory=dict)
@@ -69,6 +70,7 @@ class RunFacts:
     def worker_group_begins(self, size: int) -> None:
         self.ranks = {rank: RankDot(rank) for rank in range(size)}
         self.state = "restarting" if self.failures else "waiting"
+        self.phase = "starting workers"
 
     def worker_group_stands(self, seats: Sequence[Seat], first_report: int) -> None:
         """Note that a worker group begins; reports after the checkpoint from which it continues are made again."""
@@ -83,7 +85,7 @@ class RunFacts:
             )
             for seat in seats
         }
-        self.state, self.why = "running", ""
+        self.state, self.why, self.phase = "running", "", ""
         self.curves = {name: kept for name, points in self.curves.items() if (kept := _before(points, first_report))}
         self.reports = min(self.reports, first_report)
         self.epoch_times.clear()
@@ -126,6 +128,9 @@ class RunFacts:
     def waits(self, why: str) -> None:
         self.why = why
 
+    def workers_connect(self, imports: Sequence[str]) -> None:
+        self.phase = " and ".join([f"importing {each}" for each in imports] + ["connecting ranks"])
+
     def ended(self, how: str, why: str, now: float) -> None:
         self.state, self.why, self.ended_at = how, why, now
 
@@ -166,6 +171,7 @@ def snapshot_of(facts: RunFacts, kept: Sequence[Kept], config: CheckpointConfig)
         path=wording.encodable(facts.path),
         state=facts.state,
         why=wording.encodable(facts.why),
+        phase=facts.phase,
         started_at=facts.started_at,
         ended_at=facts.ended_at,
         backend=facts.backend,

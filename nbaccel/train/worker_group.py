@@ -268,6 +268,8 @@ Kinds = dict[tuple[str, str, str], str]  # (node id, resource, device id) -> "re
 class GroupListener(Protocol):
     """The object that learns the outcome, in the run's thread."""
 
+    def workers_connect(self) -> None: ...
+
     def worker_group_ready(self, worker_group: WorkerGroup) -> None: ...
 
     def worker_group_waits(self, sentence: str) -> None: ...
@@ -454,6 +456,7 @@ class Gathering:
         if not (_overrides(kind, "on_start") or _overrides(kind, "on_training_start")):
             self._listener.worker_group_ready(self._worker_group)
             return
+        self._listener.workers_connect()
         threading.Thread(target=self._run_backend, args=(backend,), name="nbaccel-train-backend", daemon=True).start()
 
     def _shut_down(self, backend: Backend) -> None:

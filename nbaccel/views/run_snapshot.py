@@ -59,6 +59,7 @@ class RunSnapshot(msgspec.Struct, omit_defaults=True):
     path: str
     state: str = "waiting"
     why: str = ""  # it waits, or has failed
+    phase: str = ""  # before its function begins: "starting workers"
     started_at: float = 0.0
     ended_at: float | None = None
     backend: str = ""  # that connects the ranks: "nccl"
@@ -150,7 +151,8 @@ def progress_words(run: RunSnapshot) -> str:
     if run.epochs is not None and run.epochs_done is not None:
         epoch = f"{wording.amount(run.epochs_done)} of {wording.count(run.epochs, 'epoch')}"
     left = f"about {wording.age(run.left_s)} left" if run.left_s is not None and run.is_under_way else ""
-    return wording.sentence([epoch, left, wording.count(run.reports, "report") if run.reports else "no report yet"])
+    phase = (run.is_under_way and run.phase) or "no report yet"
+    return wording.sentence([epoch, left, wording.count(run.reports, "report") if run.reports else phase])
 
 
 def time_words(run: RunSnapshot, now: float) -> str:

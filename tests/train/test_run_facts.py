@@ -134,6 +134,19 @@ def test_workers_and_checkpoints_beyond_those_with_a_row_are_counted() -> None:
     assert "64 running, and 136 more" in run_card.html(shown, 1010.0)
 
 
+def test_a_run_says_what_happens_before_its_first_report() -> None:
+    run = facts(1)
+    run.worker_group_begins(2)
+    assert run_snapshot.progress_words(drawn(run)) == "starting workers"
+    run.workers_connect(("torch",))
+    assert run_snapshot.progress_words(drawn(run)) == "importing torch and connecting ranks"
+    run.worker_group_stands([], 0)
+    assert run_snapshot.progress_words(drawn(run)) == "no report yet"
+    run.worker_group_begins(2)
+    run.ended("failed", "no GPU", 110.0)
+    assert run_snapshot.progress_words(drawn(run)) == "no report yet"
+
+
 def test_epochs_and_the_time_that_is_left_are_told_where_they_are_known() -> None:
     run = facts(epochs=epochs_of({"lr": 1, "num_epochs": 10}))
     assert run_snapshot.progress_words(drawn(run)) == "no report yet"

@@ -754,6 +754,7 @@ export interface RunSnapshot {
   path: string;
   state?: string;
   why?: string;
+  phase?: string;
   started_at?: number;
   ended_at?: number | null;
   backend?: string;

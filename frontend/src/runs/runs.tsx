@@ -246,7 +246,8 @@ function progressWords(run: Run) {
       ? ""
       : `epoch ${amount(run.epoch)}`;
   const left = run.left_s != null && isUnderWay(run) ? `about ${age(run.left_s)} left` : "";
-  return [epoch, left, run.reports ? count(run.reports, "report") : "no report yet"].filter(Boolean).join(" · ");
+  const phase = (isUnderWay(run) && run.phase) || "no report yet";
+  return [epoch, left, run.reports ? count(run.reports, "report") : phase].filter(Boolean).join(" · ");
 }
 
 function timeWords(run: Run, now: number) {
