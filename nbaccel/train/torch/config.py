@@ -37,10 +37,10 @@ class TorchBackend(Backend):
 class TorchConfig(BackendConfig):
     """How the ranks are connected.
 
-    backend      None: chosen by the devices (see `choose`). A name, or "cpu:gloo,cuda:nccl"
-    init_method  "env" or "tcp", as in Ray Train; the ranks meet at the same store either way
+    backend      a name, or "cpu:gloo,cuda:nccl". None: nccl for whole NVIDIA or AMD GPUs, xccl for Intel's, else gloo
+    init_method  "env" or "tcp", as in Ray Train; both use the same store
     timeout_s    the timeout of collective operations, in seconds
-    share_devices  not in Ray: False lets each worker see only its own devices; its first device is then cuda:0
+    share_devices  not in Ray. False: each worker sees only its own devices, so its first is cuda:0
     """
 
     imports = ("torch",)
