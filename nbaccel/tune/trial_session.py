@@ -302,10 +302,9 @@ def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) 
                 time_total_s and timestamp are added
     checkpoint  a folder; its files are in the trial's folder when this returns
 
-    If a scheduler, a stopper or a person has ended the trial, this raises an exception that `except Exception` lets
-    pass, and `finally` blocks run. Raises ValueError for other metrics, or if the metric that the experiment compares
-    is missing. Where neither a trial nor a worker runs, it warns and does nothing, as in Ray: a trainable can be called
-    by itself.
+    If a scheduler, a stopper or a person has ended the trial, this raises an exception that `except Exception` does not
+    catch; `finally` blocks run. Raises ValueError for metrics of other types, or if the metric that the experiment
+    compares is missing. Outside of a trial and of a run it warns and does nothing, as in Ray.
 
     >>> def train_model(config):
     ...     for epoch in range(3):
