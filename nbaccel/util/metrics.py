@@ -190,7 +190,7 @@ class Metric:
         return facts | ({"boundaries": list(self.boundaries)} if self.boundaries else {})
 
     def set_default_tags(self, default_tags: Mapping[str, str]) -> "Metric":
-        """Set the tags of records that do not name them themselves."""
+        """Set the tags of records that do not give their own."""
         self._check(default_tags)
         self._default_tags = dict(default_tags)
         return self
@@ -245,7 +245,7 @@ class Counter(Metric):
 
 
 class Gauge(Metric):
-    """A number that is set: the last value counts, whichever process it came from.
+    """A number that is set; the last value counts, from whichever process.
 
     >>> Gauge("rows_waiting").set(3)
     """

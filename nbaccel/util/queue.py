@@ -11,7 +11,7 @@ from nbaccel.exceptions import RayActorError
 
 
 class Empty(queue.Empty):
-    """The queue had no item (in time).
+    """The queue has no item, or had none within the timeout.
 
     >>> from nbaccel.util.queue import Queue
     >>> Queue().get(timeout=0.01)
@@ -21,7 +21,7 @@ class Empty(queue.Empty):
 
 
 class Full(queue.Full):
-    """The queue had no room (in time)."""
+    """The queue is full, or was within the timeout."""
 
 
 class QueueActor:
@@ -65,7 +65,7 @@ class QueueActor:
 
 
 class Queue:
-    """First in, first out, for any number of producers and consumers; `maxsize` 0 is without limit.
+    """First in, first out, for any number of producers and consumers; `maxsize` 0: no limit.
 
     `actor_options` go to its actor, for instance `{"num_cpus": 1}`.
 
@@ -95,13 +95,13 @@ class Queue:
         return bool(nbaccel.get(self.actor.full.remote()))
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        """Adds an item; waits for room unless `block` is false. Raises Full when there is none in time."""
+        """Adds an item; waits for room unless `block` is false. Raises Full after `timeout` seconds."""
         _finish(
             self.actor.put_nowait_batch.remote([item]) if not block else self.actor.put.remote(item, _checked(timeout))
         )
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Takes the oldest item; waits for one unless `block` is false. Raises Empty when there is none in time."""
+        """Takes the oldest item; waits for one unless `block` is false. Raises Empty after `timeout` seconds."""
         if not block:
             return _finish(self.actor.get_nowait_batch.remote(1))[0]
         return _finish(self.actor.get.remote(_checked(timeout)))
@@ -140,7 +140,7 @@ class Queue:
         return list(_finish(self.actor.get_nowait_batch.remote(num_items)))
 
     def shutdown(self, force: bool = False, grace_period_s: float = 5) -> None:
-        """End the queue's actor: immediately with `force`, otherwise after its calls or after `grace_period_s`."""
+        """End the queue's actor: at once with `force`, else when its calls end, at most after `grace_period_s`."""
         actor, self.actor = self.actor, None
         if actor is None:
             return
