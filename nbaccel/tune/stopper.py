@@ -20,6 +20,18 @@ from nbaccel.tune import comparing
 from nbaccel.tune.comparing import nested, plain_number
 from nbaccel.views.sinks import notify
 
+__all__ = [
+    "CombinedStopper",
+    "DictStopper",
+    "ExperimentPlateauStopper",
+    "FunctionStopper",
+    "MaximumIterationStopper",
+    "NoopStopper",
+    "Stopper",
+    "TimeoutStopper",
+    "TrialPlateauStopper",
+]
+
 
 class Stopper:
     """Decides after each result whether its trial ends, and at any time whether all trials end.

@@ -18,6 +18,8 @@ import nbaccel
 from nbaccel import engine
 from nbaccel.handles.internal_work import NAMESPACE, internal_actor
 
+__all__ = ["Counter", "Gauge", "Histogram", "Metric", "flush", "prometheus_text"]
+
 SEND_EVERY_S = 0.2
 BURST = 200
 _COLLECTOR = "metrics"

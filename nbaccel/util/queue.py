@@ -9,6 +9,8 @@ from typing import Any
 import nbaccel
 from nbaccel.exceptions import RayActorError
 
+__all__ = ["Empty", "Full", "Queue"]
+
 
 class Empty(queue.Empty):
     """The queue has no item, or had none within the timeout.

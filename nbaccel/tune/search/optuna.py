@@ -19,6 +19,8 @@ from nbaccel.tune.search.variant_generator import has_nested_grids, with_point
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views.sinks import notify
 
+__all__ = ["OptunaSearch"]
+
 
 class OptunaSearch(Searcher):
     """Let Optuna choose the configs, and learn from the results of trials. Arguments as in Ray Tune.

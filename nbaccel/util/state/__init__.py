@@ -53,7 +53,7 @@ def list_tasks(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[TaskState]:
-    """At most `limit` tasks, running ones first; `.why`: why it waits. `filters`: tuples such as ("state", "=", "RUNNING").
+    """At most `limit` tasks, running ones first; `why` says why one waits. `filters`: [("state", "=", "RUNNING")].
 
     >>> failed = list_tasks(filters=[("state", "=", "FAILED")])
     """
