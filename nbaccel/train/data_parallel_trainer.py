@@ -23,6 +23,8 @@ from nbaccel.train.storage import OpenRun, open_run
 from nbaccel.train.worker import Payload
 from nbaccel.views.sinks import notify
 
+__all__ = ["DataParallelTrainer"]
+
 _RESTORE = (
     "DataParallelTrainer.{name} is gone, in Ray Train as well: run with the same RunConfig(name=..., storage_path=...) "
     "and the run goes on from its latest checkpoint."
@@ -62,9 +64,9 @@ class DataParallelTrainer:
 
     >>> def train_func(config):
     ...     for step in range(config["steps"]):
-    ...         nbaccel.train.report({"step": step})
+    ...         train.report({"step": step})
     >>> DataParallelTrainer(train_func, train_loop_config={"steps": 3},
-    ...                     scaling_config=ScalingConfig(num_workers=2)).fit().metrics
+    ...                     scaling_config=train.ScalingConfig(num_workers=2)).fit().metrics
     {'step': 2}
     """
 

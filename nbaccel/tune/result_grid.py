@@ -154,6 +154,7 @@ class ResultGrid:
 
     @property
     def num_errors(self) -> int:
+        """How many trials failed."""
         return len(self.errors)
 
     @property
@@ -279,10 +280,12 @@ class ExperimentAnalysis:
 
     @property
     def best_trial(self) -> Trial | None:
+        """The best trial by default_metric and default_mode."""
         return self.get_best_trial()
 
     @property
     def best_config(self) -> dict[str, Any] | None:
+        """The parameters of the best trial."""
         return self.get_best_config()
 
     @property
@@ -304,6 +307,7 @@ class ExperimentAnalysis:
 
     @property
     def best_checkpoint(self) -> Checkpoint | None:
+        """The best trial's best checkpoint."""
         trial = self.best_trial
         return self.get_best_checkpoint(trial) if trial is not None else None
 
@@ -367,6 +371,7 @@ class ExperimentAnalysis:
         return found.get_best_checkpoint(metric, mode)
 
     def get_last_checkpoint(self, trial: Trial | None = None) -> Checkpoint | None:
+        """The latest checkpoint of a trial, by default the best one."""
         trial = trial or self.best_trial
         return result_of(self.experiment_path, trial).checkpoint if trial is not None else None
 

@@ -356,6 +356,7 @@ class TuneContext:
         self._assignment = trial.assignment
 
     def get_experiment_name(self) -> str:
+        """The experiment's name."""
         return self._assignment.experiment
 
     def get_trial_name(self) -> str:
@@ -363,6 +364,7 @@ class TuneContext:
         return self._assignment.name or self._assignment.trial
 
     def get_trial_id(self) -> str:
+        """The trial's id: "f21cc_00000"."""
         return self._assignment.trial
 
     def get_trial_dir(self) -> str:
@@ -375,7 +377,7 @@ class TuneContext:
         return HeldByTrial(self._assignment.resources, self._assignment.bundles, self._assignment.strategy)
 
     def get_world_size(self) -> int:
-        """1: a trial is one process, unless it is a trainer's worker group."""
+        """Always 1: a trial is one process."""
         return 1
 
     def get_world_rank(self) -> int:

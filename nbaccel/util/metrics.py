@@ -241,6 +241,7 @@ class Counter(Metric):
         super().__init__(name, description, tag_keys)
 
     def inc(self, value: float = 1.0, tags: Mapping[str, str] | None = None) -> None:
+        """Adds `value`."""
         if _number(value, self) <= 0:
             raise ValueError(f"Counter {self._name} only grows: value must be >0, but is {value}.")
         self._record(value, tags)
@@ -286,6 +287,7 @@ class Histogram(Metric):
         super().__init__(name, description, tag_keys, bounds)
 
     def observe(self, value: float, tags: Mapping[str, str] | None = None) -> None:
+        """Adds an observation."""
         counts: list[float] = [0] * (len(self.boundaries) + 1)
         counts[bisect.bisect_left(self.boundaries, _number(value, self))] = 1
         self._record([*counts, value], tags)

@@ -91,9 +91,11 @@ class Queue:
         return self.size()
 
     def empty(self) -> bool:
+        """Whether it has no item."""
         return bool(nbaccel.get(self.actor.empty.remote()))
 
     def full(self) -> bool:
+        """Whether it has no room."""
         return bool(nbaccel.get(self.actor.full.remote()))
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
@@ -122,9 +124,11 @@ class Queue:
         return await _finish_async(self.actor.get.remote(_checked(timeout)))
 
     def put_nowait(self, item: Any) -> None:
+        """As `put`, without waiting."""
         self.put(item, block=False)
 
     def get_nowait(self) -> Any:
+        """As `get`, without waiting."""
         return self.get(block=False)
 
     def put_nowait_batch(self, items: Iterable[Any]) -> None:

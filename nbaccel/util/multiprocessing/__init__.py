@@ -94,6 +94,7 @@ class Pool(SafeFinalizer):
         callback: Callable[[list[Any]], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
     ) -> AsyncResult:
+        """Like `map`, but returns an AsyncResult."""
         return self._map_async(func, [(item,) for item in iterable], chunksize, callback, error_callback)
 
     def starmap(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
@@ -108,6 +109,7 @@ class Pool(SafeFinalizer):
         error_callback: Callable[[BaseException], object] | None = None,
         chunksize: int | None = None,
     ) -> AsyncResult:
+        """Like `starmap`, but returns an AsyncResult."""
         return self._map_async(func, [tuple(item) for item in iterable], chunksize, callback, error_callback)
 
     def imap(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int | None = 1) -> StreamedResult:
