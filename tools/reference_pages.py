@@ -28,6 +28,7 @@ PACKAGES = {
     "nbaccel.runtime_context": "Where this code runs",
     "nbaccel.runtime_env": "Runtime environments",
     "nbaccel.train": "Training",
+    "nbaccel.train.data_parallel_trainer": "A trainer, and the options of all trainers",
     "nbaccel.train.torch": "Training with PyTorch",
     "nbaccel.train.lightning": "Training with Lightning",
     "nbaccel.train.huggingface.transformers": "Training with Transformers",

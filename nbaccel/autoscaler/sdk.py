@@ -8,6 +8,8 @@ from nbaccel import engine as engines
 from nbaccel.handles.option_checks import quantity
 from nbaccel.views import sinks
 
+__all__ = ["request_resources"]
+
 MOST_BUNDLES = 100_000
 
 

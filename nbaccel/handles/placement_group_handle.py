@@ -32,14 +32,14 @@ class PlacementGroup:
     def ready(self) -> ObjectRef[PlacementGroup]:
         """A ref to this group that becomes ready once all bundles are reserved.
 
-        `get` of the ref raises TaskPlacementGroupRemoved when the group is removed.
+        `get` of the ref raises TaskPlacementGroupRemoved if the group is removed.
         """
         return engines.current().group_ready(self.id.binary(), self)
 
     def wait(self, timeout_seconds: float = 30) -> bool:
-        """Wait for all bundles and return whether they are reserved in time. -1 waits without a limit.
+        """Wait until all bundles are reserved; False after `timeout_seconds`. -1 waits without a limit.
 
-        Raises RaySystemError when the group does not exist any more.
+        Raises RaySystemError if the group was removed.
         """
         engine = engines.current()
         ref = self.ready()

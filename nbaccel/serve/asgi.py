@@ -244,7 +244,7 @@ C = TypeVar("C", bound=type)
 
 
 def ingress(app: Any) -> Callable[[C], C]:
-    """Decorate the class below `@serve.deployment`. Its handle calls methods as any other does.
+    """Have an app answer a deployment's HTTP requests; the decorator stands below `@serve.deployment`.
 
     `app`: an ASGI app (FastAPI, Starlette, …), a FastAPI APIRouter, or a function without arguments, async or not, that
     returns an app in the replica.

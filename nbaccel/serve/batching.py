@@ -206,10 +206,11 @@ def batch(
     max_concurrent_batches: int = 1,
     batch_size_fn: Callable[[list[Any]], int] | None = None,
 ) -> Any:
-    """Gather the calls of a method into lists: it gets a list for each parameter, and returns a list of results.
+    """Gather calls of a method: it gets a list for each parameter, and returns a list with one result for each call.
 
-    `batch_wait_timeout_s=0` sends what has come at once. An async generator yields lists, one item for each stream. A
-    plain `def` runs in a thread. `.set_max_batch_size(n)` and `.set_batch_wait_timeout_s(s)` change the limits.
+    A batch starts when it is full or `batch_wait_timeout_s` has passed; 0: at once with the calls that are there. An
+    async generator yields such lists. A plain `def` runs in a thread. `.set_max_batch_size(n)` and
+    `.set_batch_wait_timeout_s(s)` change the limits.
 
     >>> @serve.deployment
     ... class Doubler:

@@ -1,4 +1,4 @@
-"""Options of serving: of a deployment, of its scaling, and of the door."""
+"""Options of serving: of a deployment, of its scaling, and of the HTTP server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nbaccel.serve.records import AutoscalingConfig
 
 
 class HTTPOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the door listens, and its limits. `port`: None takes the first free one from 8000 on.
+    """Where the HTTP server listens, and its limits. `port`: None takes the first free one from 8000 on.
 
     >>> options = HTTPOptions(host="0.0.0.0", port=8123)     # serve.start(http_options=options)
     """
@@ -34,7 +34,7 @@ _ON_RAY = "On a Ray cluster, `from ray import serve` beside nbaccel has it."
 
 
 def http_options(given: Any) -> HTTPOptions:
-    """Checked options of the door. Raises TypeError and ValueError."""
+    """Checked options of the HTTP server. Raises TypeError and ValueError."""
     if isinstance(given, HTTPOptions):
         given = msgspec.structs.asdict(given)
     asked = dict(given or {})

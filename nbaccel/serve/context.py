@@ -72,8 +72,8 @@ def get_replica_context() -> ReplicaContext:
 
 
 def get_multiplexed_model_id() -> str:
-    """The model that the request asks for, by `handle.options(multiplexed_model_id=...)` or the header
-    `serve_multiplexed_model_id`; "" if it names none.
+    """The model id of the request, from `handle.options(multiplexed_model_id=...)` or the header
+    `serve_multiplexed_model_id`; "" without one.
     """
     now = request.get(None)
     return "" if now is None else now.multiplexed_model_id
@@ -117,11 +117,11 @@ class _Models:
 
 
 def multiplexed(function: Callable[..., Any] | None = None, max_num_models_per_replica: int = 3) -> Any:
-    """Decorate an async method that loads a model by its id: it is called once for each id, and its result kept.
+    """Decorate an async method that loads a model by its id: its results are cached by id.
 
-    At most `max_num_models_per_replica` models are kept (-1: all of them); the least recently used one goes first. The
-    id of a request comes by `handle.options(multiplexed_model_id=...)` or the header `serve_multiplexed_model_id`, and
-    requests go first to replicas that had the same one lately.
+    Each replica keeps at most `max_num_models_per_replica` models (-1: all); the least recently used one goes first. A
+    request has its id from `handle.options(multiplexed_model_id=...)` or the header `serve_multiplexed_model_id`, and
+    goes first to a replica that had this model lately.
 
     >>> @serve.deployment
     ... class Models:

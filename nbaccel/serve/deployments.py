@@ -17,7 +17,7 @@ _DEFAULT_ONGOING = 5
 
 
 class Deployment:
-    """A class or function with options. `.bind(...)` makes an application of it; it is not called itself."""
+    """A class or function with options. `.bind(...)` makes an application of it; calling it raises RuntimeError."""
 
     def __init__(self, target: Any, options: dict[str, Any]) -> None:
         self.func_or_class = target
@@ -53,9 +53,9 @@ class Deployment:
         return Deployment(self.func_or_class, deployment_options(given, self._options))
 
     def bind(self, *args: Any, **kwargs: Any) -> Application:
-        """An application whose replicas get these arguments in their constructor.
+        """An application; the constructor gets these arguments in each replica.
 
-        An application among them, also in a list or dict, becomes a DeploymentHandle there.
+        An application among them, also in a list or dict, arrives there as a DeploymentHandle.
         """
         _ongoing(self)
         if not isinstance(self.func_or_class, type) and (args or kwargs):
@@ -73,7 +73,7 @@ class Deployment:
 
 
 class Application:
-    """A deployment with the arguments of its constructor. `serve.run` serves it."""
+    """A deployment with the arguments of its constructor, for `serve.run`."""
 
     def __init__(self, deployment: Deployment, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._deployment = deployment
@@ -87,10 +87,10 @@ class Application:
 def deployment(target: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Make a deployment of a class or function: `@serve.deployment`, or `@serve.deployment(num_replicas=2, ...)`.
 
-    Options: name, num_replicas (a number or "auto"), ray_actor_options ({"num_gpus": 0.5}), user_config,
-    max_ongoing_requests (5, or as many as a batch needs), max_queued_requests, autoscaling_config,
-    graceful_shutdown_timeout_s, health_check_period_s, health_check_timeout_s, max_constructor_retry_count; and, not in
-    Ray, `retry_on_death`: a request whose replica dies is sent to another one.
+    Options: name, num_replicas (a number or "auto"), ray_actor_options ({"num_gpus": 0.5}), user_config (for
+    `reconfigure`), max_ongoing_requests (of a replica: 5, or what a batch needs), max_queued_requests (-1: no limit),
+    autoscaling_config, graceful_shutdown_timeout_s (20), health_check_period_s (10), health_check_timeout_s (30),
+    max_constructor_retry_count; and, not in Ray, `retry_on_death`: a request whose replica dies is sent to another.
 
     >>> @serve.deployment(num_replicas=2)
     ... class Greeter:

@@ -26,8 +26,8 @@ T = TypeVar("T")
 class DeploymentHandle:
     """Calls a deployment from Python: `handle.remote(...)`, `handle.method.remote(...)`.
 
-    `serve.run` returns the handle of an application's ingress; a bound application among the arguments of `bind` is one
-    in the constructor. It can be sent to tasks, actors and other replicas of the same session.
+    `serve.run` returns the handle of an application's ingress. Handles can be sent to tasks, actors and other replicas
+    of the same session.
 
     >>> @serve.deployment
     ... class Model:
@@ -62,7 +62,7 @@ class DeploymentHandle:
         multiplexed_model_id: str | None = None,
         **unknown: Any,
     ) -> DeploymentHandle:
-        """The same deployment with another method, as a stream, or for another model."""
+        """A handle of the same deployment, with another method, as a stream, or for another model."""
         if unknown:
             raise TypeError(
                 f"{', '.join(unknown)}: a handle's options here are method_name, stream and multiplexed_model_id. "
@@ -234,7 +234,7 @@ class _Response:
 
 
 class DeploymentResponse(_Response, Generic[T]):
-    """The answer to come of `handle.remote(...)`. Await it, or call `.result()`; in a cell both work."""
+    """The future answer of `handle.remote(...)`: await it, or call `.result()`; in a cell both work."""
 
     def __init__(self, call: _Call) -> None:
         super().__init__(call)
@@ -298,9 +298,7 @@ class DeploymentResponse(_Response, Generic[T]):
         return self._result  # type: ignore[no-any-return]
 
     def result(self, *, timeout_s: float | None = None) -> T:
-        """Wait for the value. Raises what the deployment raised, and GetTimeoutError, a TimeoutError, after
-        `timeout_s` seconds.
-        """
+        """Wait at most `timeout_s` for the value. Raises what the deployment raised, or GetTimeoutError."""
         self._must_not_block("result()")
         if not self._frame.done():
             self._wait(timeout_s)
@@ -341,7 +339,7 @@ class DeploymentResponse(_Response, Generic[T]):
         return arrival
 
     def cancel(self) -> None:
-        """Stop waiting for it: async code of the deployment gets a CancelledError."""
+        """Cancel the request: async code of the deployment gets a CancelledError."""
         self._cancelled = True
         if self._call.callers.is_here():
             self._stop()

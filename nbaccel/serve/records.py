@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class AutoscalingConfig(Struct, frozen=True):
-    """How many replicas a deployment wants, from what is under way.
+    """The bounds of a deployment whose number of replicas follows its running and queued requests.
 
     >>> config = AutoscalingConfig(min_replicas=1, max_replicas=4, target_ongoing_requests=2)
     """

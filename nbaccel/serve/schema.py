@@ -8,6 +8,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+__all__ = [
+    "ApplicationStatus",
+    "ApplicationStatusOverview",
+    "DeploymentStatus",
+    "DeploymentStatusOverview",
+    "ProxyStatus",
+    "ServeStatus",
+]
+
 
 class ApplicationStatus(StrEnum):
     """The state of an application: the worst of its deployments' states."""

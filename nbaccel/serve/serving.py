@@ -63,15 +63,17 @@ def run(
     port: int | None = None,
     **unknown: Any,
 ) -> DeploymentHandle:
-    """Serve an application; returns the handle of its ingress when each of its deployments answers.
+    """Serve an application; returns the handle of its ingress once each of its deployments answers.
 
-    Run the same cell again: the same code, options and bound values change nothing; other limits or another user_config
-    reconfigure the replicas; other code or values start new replicas, before the old ones end where devices suffice.
-    What the constructor raises is raised here, and the version before serves on.
+    To update it, run the cell again. The same code, options and bound values change nothing; new limits or a new
+    user_config reconfigure the replicas; new code or values replace them, and where devices suffice the new ones start
+    first. An exception in a constructor is raised here, and the old version goes on.
 
-    - `route_prefix`: None serves no HTTP. `blocking`: wait until Stop ends it.
-    - `token`: True makes one, a text or several are taken; requests then need `Authorization: Bearer TOKEN`.
-    - `port`: of the door; without it the first free one from 8000 on.
+    - `route_prefix`: the path of its URL; None: no HTTP. `blocking`: wait until Stop ends it.
+    - `token`: a text, several, or True to make one; HTTP requests then need `Authorization: Bearer TOKEN`.
+    - `port`: of the HTTP server; None: the first free one from 8000 on.
+
+    Raises TypeError and ValueError for invalid arguments, ImportError without `nbaccel[serve]`.
 
     >>> @serve.deployment
     ... class Greeter:
@@ -154,7 +156,7 @@ _made: dict[str, str] = {}  # tokens of this process's applications
 
 
 def token_of(name: str = "default") -> str | None:
-    """The token that `serve.run(token=True)` made for an application of this process."""
+    """The token that `serve.run(token=True)` made in this process for an application, or None."""
     return _made.get(name)
 
 
@@ -175,9 +177,7 @@ def _check_address(http: HTTPOptions, tokens: list[str] | None, token: Any) -> N
 
 
 def start(proxy_location: Any = None, http_options: Any = None, **unknown: Any) -> None:
-    """Start the door, or move it: host, port, request_timeout_s, keep_alive_timeout_s, root_path, ssl_keyfile,
-    ssl_certfile, max_body_mb, max_connections.
-    """
+    """Start the HTTP server, or restart it elsewhere. `http_options`: an HTTPOptions or a dict of its fields."""
     if unknown := {key: value for key, value in unknown.items() if value is not None}:
         raise TypeError(
             f"serve.start has no {', '.join(unknown)} here: it takes http_options. Ray Serve has gRPC and more."
@@ -383,7 +383,7 @@ def _has_door() -> bool:
 
 
 def delete(name: str, _blocking: bool = True) -> None:
-    """End an application: no new requests, those under way are finished, then its replicas end."""
+    """End an application: it takes no new requests, finishes those it has, then its replicas end."""
     if _has_door():
         _ask("delete", name=name)
     _made.pop(name, None)
@@ -392,7 +392,7 @@ def delete(name: str, _blocking: bool = True) -> None:
 
 
 def shutdown() -> None:
-    """End all applications of this job, and the door.
+    """End all applications of this job, and the HTTP server.
 
     >>> serve.shutdown()
     """
@@ -423,7 +423,7 @@ def status() -> ServeStatus:
 
 
 def get_app_handle(name: str) -> DeploymentHandle:
-    """The handle of an application's ingress. Raises RayServeException where there is no such application.
+    """The handle of an application's ingress. Raises RayServeException if there is no such application.
 
     >>> @serve.deployment
     ... def double(x): return 2 * x
@@ -439,7 +439,7 @@ def get_app_handle(name: str) -> DeploymentHandle:
 
 
 def get_deployment_handle(deployment_name: str, app_name: str | None = None) -> DeploymentHandle:
-    """The handle of a deployment; in a replica `app_name` is by default its own application.
+    """The handle of a deployment. In a replica, `app_name` defaults to the replica's own application.
 
     Raises RayServeException where there is no such deployment.
     """

@@ -44,9 +44,9 @@ def _where_it_went(name: str) -> str:
 
 
 class Checkpoint(metaclass=_OldNames):
-    """A folder on disk, or one that fsspec can read: a URL, or a path of `filesystem`, which is fsspec's or pyarrow's.
+    """A folder of files: a local path, a URL that fsspec reads, or a path in a `filesystem` of fsspec or pyarrow.
 
-    Two objects of one path are two checkpoints, as in Ray: compare their paths.
+    Two checkpoints of one path are not equal, as in Ray: compare their `path`.
 
     >>> checkpoint = Checkpoint.from_directory(os.getcwd())
     >>> with checkpoint.as_directory() as folder:          # the folder itself, without a copy
@@ -60,7 +60,7 @@ class Checkpoint(metaclass=_OldNames):
 
     @property
     def filesystem(self) -> Any:
-        """The given one; else that of the path, as pyarrow gives it, or None if it cannot."""
+        """The given filesystem, else pyarrow's for the path; None if pyarrow has none."""
         return self._filesystem or filesystem_of(self.path)
 
     @property
@@ -69,10 +69,11 @@ class Checkpoint(metaclass=_OldNames):
 
     @classmethod
     def from_directory(cls, path: str | os.PathLike[str]) -> Checkpoint:
+        """A checkpoint of this folder; nothing is copied."""
         return cls(path)
 
     def to_directory(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A copy of the files in `path`, or in a new temporary folder; returns the folder."""
+        """Copy the files to `path`, or to a new temporary folder, and return it. Raises FileNotFoundError."""
         fetch = self._fetch()
         target = os.fspath(path) if path is not None else tempfile.mkdtemp(prefix="nbaccel-checkpoint-")
         fetch(target)
@@ -91,9 +92,7 @@ class Checkpoint(metaclass=_OldNames):
 
     @contextmanager
     def as_directory(self) -> Iterator[str]:
-        """Give the folder for reading; of a URL a copy, which goes afterwards. Raises FileNotFoundError when it is
-        gone.
-        """
+        """Yield the folder for reading; for a URL, a copy that is deleted afterwards. Raises FileNotFoundError."""
         if not self._is_elsewhere:
             yield self._folder()
             return
@@ -113,7 +112,7 @@ class Checkpoint(metaclass=_OldNames):
     # ---- facts about it, in a file in the folder
 
     def get_metadata(self) -> dict[str, Any]:
-        """The facts that `set_metadata` stored, or {}."""
+        """The dict that `set_metadata` stored, or {}."""
         if self._is_elsewhere:
             with self.as_directory() as folder:
                 return Checkpoint(folder).get_metadata()
@@ -124,13 +123,14 @@ class Checkpoint(metaclass=_OldNames):
         return found
 
     def set_metadata(self, metadata: dict[str, Any]) -> None:
-        """Store these facts, which JSON must be able to represent, in place of the old ones."""
+        """Store a dict that JSON can represent, in place of the old one."""
         text = json.dumps(metadata)
         part = Path(self._folder()) / f"{METADATA_FILE}.part"
         part.write_text(text)
         part.rename(part.with_name(METADATA_FILE))
 
     def update_metadata(self, metadata: dict[str, Any]) -> None:
+        """Add these entries to the stored ones."""
         self.set_metadata(self.get_metadata() | metadata)
 
     # ---- ours: one object

@@ -1,4 +1,4 @@
-"""Functions with which ranks wait for each other, before torch has a process group or without torch."""
+"""Functions in which ranks wait for each other, also before torch has a process group or without torch."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ class FailureConfig(_OnlyWhatWasGiven):
 
     max_failures  -1: without limit; 0, the default: never
 
-    The other fields are Ray's for its own controller and for nodes that a provider takes back; they are accepted and
-    change nothing, since nbaccel's controller lives in your process and a lost node counts as a failure.
+    The other fields are Ray's, for its controller process and for preempted nodes. They are accepted without effect:
+    nbaccel's controller runs in your process, and a lost node counts as a failure.
 
     >>> RunConfig(failure_config=FailureConfig(max_failures=3)).failure_config.max_failures
     3
@@ -85,9 +85,9 @@ class FailureConfig(_OnlyWhatWasGiven):
 class CheckpointConfig(_OnlyWhatWasGiven):
     """Which checkpoints stay on disk.
 
-    num_to_keep                 None: all of them; the latest one always stays besides
-    checkpoint_score_attribute  a reported metric: the checkpoints with the best values stay. Else the latest stay.
-                                A checkpoint whose metric is missing or NaN counts as the worst
+    num_to_keep                 how many stay; None: all. The latest one always stays as well
+    checkpoint_score_attribute  the reported metric whose best values decide which stay; without it the latest stay.
+                                A missing or NaN metric counts as the worst
     checkpoint_score_order      "max" or "min"
 
     >>> best = CheckpointConfig(num_to_keep=2, checkpoint_score_attribute="loss", checkpoint_score_order="min")
@@ -133,17 +133,16 @@ class LoggingConfig(_OnlyWhatWasGiven):
 class RunConfig(_OnlyWhatWasGiven):
     """The name and folder of a run, and its reaction to failures.
 
-    name                a folder of `storage_path`. A run of this name that was interrupted or failed continues from its
-                        latest checkpoint; a finished run stays unchanged, and the new one is `name-2`. Default: the
-                        function's name and the time
-    storage_path        a folder, or a URL that fsspec knows ("s3://bucket/runs"): the run then works in a folder of
-                        this machine, and a copy follows its checkpoints. Default: $NBACCEL_STORAGE, else
-                        ~/nbaccel_results
-    storage_filesystem  a filesystem of fsspec or pyarrow, in which `storage_path` is
+    name                the run's folder in `storage_path`. A run of this name that was interrupted or failed continues
+                        from its latest checkpoint; a finished one stays unchanged, and the new run is `name-2`.
+                        Default: the function's name and the time
+    storage_path        a folder, or a URL that fsspec knows ("s3://bucket/runs"): the run then works in a local folder
+                        and uploads it with each checkpoint. Default: $NBACCEL_STORAGE, else ~/nbaccel_results
+    storage_filesystem  the fsspec or pyarrow filesystem of `storage_path`
     failure_config, checkpoint_config, logging_config
     callbacks           a list of `nbaccel.train.UserCallback`s; they are called in this process
-    worker_runtime_env  for the workers, as `runtime_env` of an actor
-    resume              not in Ray: True continues a finished run of this name, as Ray would
+    worker_runtime_env  the `runtime_env` of the workers
+    resume              not in Ray: True continues a finished run of this name too, as Ray always does
 
     Raises ValueError for invalid values and, as Ray, DeprecationWarning for options of former versions.
 
@@ -262,9 +261,9 @@ class TrainRunContext:
 
 
 class UserCallback:
-    """Override what you need. The methods run in the process of `fit()`, in the run's own thread, and need no pickling.
+    """Override the methods you need. They run in the process of `fit()`, in the run's own thread; nothing is pickled.
 
-    An exception of a callback ends the run.
+    An exception in a callback ends the run.
 
     >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
     >>> class Losses(train.UserCallback):
@@ -277,10 +276,10 @@ class UserCallback:
     def after_report(
         self, run_context: TrainRunContext, metrics: list[dict[str, Any]], checkpoint: Checkpoint | None
     ) -> None:
-        """All ranks have sent this report: `metrics` by rank, `checkpoint` the one that was committed with it."""
+        """Called when all ranks have sent a report; `metrics` has one dict for each rank, in order."""
 
     def after_exception(self, run_context: TrainRunContext, worker_exceptions: dict[int, Exception]) -> None:
-        """Workers failed: their exceptions by rank. The run restarts or ends after this."""
+        """Called when workers failed, with {rank: exception}, before the run restarts or ends."""
 
 
 # ---- how many workers a run has, and what each of them holds
@@ -301,7 +300,7 @@ class ScalingConfig:
 
     num_workers           an int; `(min, max)` takes as many as fit at the start and at each restart; 0 runs the
                           function in this process
-    use_gpu, use_tpu      one device for each worker, if `resources_per_worker` does not say otherwise
+    use_gpu, use_tpu      one device for each worker, unless `resources_per_worker` says otherwise
     resources_per_worker  for example {"CPU": 4, "GPU": 0.5}; keys as in Ray ("CPU", "GPU", "TPU", "memory" in bytes,
                           custom names). Without it: {"GPU": 1}, {"TPU": 1} or {"CPU": 1}
     placement_strategy    PACK, SPREAD, STRICT_PACK or STRICT_SPREAD
@@ -310,7 +309,7 @@ class ScalingConfig:
     trainer_resources     deprecated, as in Ray: nbaccel's controller needs none. A given value warns; one that is not
                           zero is reserved beside the workers
 
-    Raises ValueError for values that make no sense.
+    Raises ValueError for invalid values.
 
     >>> ScalingConfig(num_workers=8, use_gpu=True, resources_per_worker={"CPU": 4, "GPU": 0.5}).total_resources
     {'CPU': 32, 'GPU': 4.0}
@@ -402,6 +401,7 @@ class ScalingConfig:
 
     @property
     def elasticity_enabled(self) -> bool:
+        """Whether `num_workers` is a range."""
         return isinstance(self.num_workers, tuple)
 
     @property
@@ -463,7 +463,7 @@ class ScalingConfig:
         return [self._resources_per_worker_not_none for _ in range(num_workers)] + ([extra] if extra else [])
 
     def labels(self, num_workers: int) -> list[dict[str, str]] | None:
-        """The label selector of each of these bundles; None without a condition."""
+        """The label selector of each of those bundles; None if there is none."""
         if self.label_selector is None:
             return None
         given = self.label_selector
@@ -473,13 +473,13 @@ class ScalingConfig:
     # ---- as the resources of a trial of nbaccel.tune
 
     def as_placement_group_factory(self) -> Any:
-        """The bundles and their strategy, as a trial takes them: tune.PlacementGroupFactory."""
+        """The bundles and their strategy as a tune.PlacementGroupFactory, for a trial."""
         factory = importlib.import_module("nbaccel.tune").PlacementGroupFactory
         return factory(self.bundles(self.max_workers), strategy=self.placement_strategy)
 
     @classmethod
     def from_placement_group_factory(cls, pgf: Any) -> ScalingConfig:
-        """The config of as many equal workers as the factory has bundles."""
+        """A config with one worker for each bundle, all equal to the last."""
         return cls(
             num_workers=len(pgf.bundles),
             use_gpu=bool(pgf.bundles[-1].get("GPU")),
@@ -556,9 +556,9 @@ class Backend:
 
 
 class BackendConfig:
-    """The options of a framework; this object travels to the workers.
+    """The options of a framework such as PyTorch; the object is pickled and sent to the workers.
 
-    imports  modules that every worker imports before its function begins; an engine may have them loaded beforehand
+    imports  modules that every worker imports before the training function begins
     """
 
     imports: ClassVar[tuple[str, ...]] = ()
@@ -569,5 +569,5 @@ class BackendConfig:
 
     @property
     def train_func_context(self) -> Callable[[], AbstractContextManager[Any]]:
-        """A context manager around the function, in each worker's main thread."""
+        """Makes the context manager around the function, in each worker's main thread."""
         return nullcontext

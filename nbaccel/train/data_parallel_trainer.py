@@ -23,6 +23,8 @@ from nbaccel.train.storage import OpenRun, open_run
 from nbaccel.train.worker import Payload
 from nbaccel.views.sinks import notify
 
+__all__ = ["DataParallelTrainer"]
+
 _RESTORE = (
     "DataParallelTrainer.{name} is gone, in Ray Train as well: run with the same RunConfig(name=..., storage_path=...) "
     "and the run goes on from its latest checkpoint."
@@ -54,17 +56,17 @@ class DataParallelTrainer:
     backend_config         the options of a framework (TorchTrainer: TorchConfig)
     scaling_config         the number of workers and their resources; by default one worker with 1 CPU
     run_config             the run's name, folder, checkpoints, restarts
-    datasets               a dict: train.get_dataset_shard(name) is the part of a rank. Lists, arrays, tables, datasets
-                           of torch, or functions that each worker calls
-    dataset_config         DataConfig: which of them are divided
+    datasets               a dict of lists, arrays, tables, torch datasets, or functions that each worker calls;
+                           train.get_dataset_shard(name) is a rank's part
+    dataset_config         which of the datasets are divided, a DataConfig
 
     Names and meanings are those of Ray Train 2.60; `start()` is not in Ray.
 
     >>> def train_func(config):
     ...     for step in range(config["steps"]):
-    ...         nbaccel.train.report({"step": step})
+    ...         train.report({"step": step})
     >>> DataParallelTrainer(train_func, train_loop_config={"steps": 3},
-    ...                     scaling_config=ScalingConfig(num_workers=2)).fit().metrics
+    ...                     scaling_config=train.ScalingConfig(num_workers=2)).fit().metrics
     {'step': 2}
     """
 
@@ -108,8 +110,8 @@ class DataParallelTrainer:
         Raises WorkerGroupError if workers failed more often than `max_failures` allows, and ControllerError if the
         worker group can never be placed or the folder cannot be written; once the run has begun, both have `.result`.
 
-        In a trial of nbaccel.tune, the reports of rank 0 go on to the trial by themselves, with their checkpoints. The
-        run begins with the trial's checkpoint, and what ends the trial ends the run and raises here.
+        In a trial of nbaccel.tune, the reports and checkpoints of rank 0 are also the trial's, and the run begins from
+        the trial's checkpoint. If the trial ends, the run ends and this raises.
         """
         if self.scaling_config.num_workers == 0:
             return self._fit_here()

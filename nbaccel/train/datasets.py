@@ -24,7 +24,7 @@ class DataConfig:
 
     datasets_to_split  "all", or a list of names
 
-    Ray Data's options are accepted and change nothing. Raises TypeError for other values, as Ray.
+    The other options are for Ray Data and change nothing. Raises TypeError, as Ray, for other `datasets_to_split`.
 
     >>> config = DataConfig(datasets_to_split=["train"])   # each rank gets all rows of the others
     """
@@ -42,6 +42,7 @@ class DataConfig:
         self.datasets_to_split = datasets_to_split
 
     def splits(self, name: str) -> bool:
+        """Whether the dataset of this name is divided."""
         return self.datasets_to_split == "all" or name in self.datasets_to_split
 
 
@@ -260,7 +261,7 @@ class _Streamed:
 
 
 class Shard:
-    """The part of a dataset that this rank reads, as often as it likes.
+    """This rank's part of a dataset; it can be read any number of times.
 
     >>> for row in shard: ...
     >>> for batch in shard.iter_batches(batch_size=32): ...            # columns of a table as a dict of arrays
@@ -301,10 +302,10 @@ class Shard:
 
         shuffle, seed     shuffle this rank's rows, differently in each pass. `local_shuffle_buffer_size` and
                           `local_shuffle_seed` are Ray's names for this; all rows of the rank are shuffled
-        drop_last         leave out a last batch that is smaller
-        prefetch_batches  Ray's; it changes nothing, since the rows are in this process
+        drop_last         drop the last batch if it is smaller
+        prefetch_batches  accepted without effect: the rows are in this process
 
-        Raises ValueError for a batch size below 1, and for `shuffle` without a length.
+        Raises ValueError for a batch size below 1, and for `shuffle` of a dataset without a length.
         """
         if batch_size < 1:
             raise ValueError(f"iter_batches(batch_size={batch_size!r}) must be at least 1.")
@@ -331,9 +332,9 @@ class Shard:
     ) -> Iterator[Any]:
         """Give the rows as tensors. The other options are those of `iter_batches`.
 
-        device      "auto": that of this worker (`get_device()`)
-        dtypes      one for all, or a dict by column
-        collate_fn  makes a batch of what `iter_batches` gives, instead of the usual conversion
+        device      a torch device; "auto": this worker's, `get_device()`
+        dtypes      one dtype for all, or a dict by column
+        collate_fn  converts a batch of `iter_batches`, instead of the usual conversion
         """
         from nbaccel.train.torch.train_loop_utils import as_tensors, on_device
 

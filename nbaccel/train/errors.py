@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class RayTrainError(RayError):
-    """The root of all errors that training raises."""
+    """The base class of the errors that training raises."""
 
 
 class TrainingFailedError(RayTrainError, RuntimeError):

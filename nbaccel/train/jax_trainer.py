@@ -20,7 +20,7 @@ __all__ = ["JaxConfig", "JaxTrainer"]
 
 @dataclass
 class JaxConfig(BackendConfig):
-    """The platform of the workers, unless the variable JAX_PLATFORMS names it. None of them: the CPU."""
+    """The platform of the workers, by default the CPU; the variable JAX_PLATFORMS overrides it."""
 
     use_tpu: bool = False
     use_gpu: bool = False

@@ -108,7 +108,7 @@ class RayLightningEnvironment(LightningEnvironment):  # type: ignore[misc]
         """Do nothing: the run gives the ranks."""
 
     def teardown(self) -> None:
-        """Do nothing: the variables are the run's."""
+        """Do nothing: the run owns the environment variables."""
 
 
 class RayTrainReportCallback(pl.callbacks.Callback):  # type: ignore[misc]
@@ -138,7 +138,7 @@ class RayTrainReportCallback(pl.callbacks.Callback):  # type: ignore[misc]
 
 
 def prepare_trainer(trainer: Any) -> Any:
-    """Return the trainer. Raises RuntimeError if its strategy or environment is not one of this module, as Ray."""
+    """Return the trainer. Raises RuntimeError, as Ray, if its strategy or environment is not of this module."""
     if not isinstance(trainer.strategy, (RayDDPStrategy, RayFSDPStrategy, RayDeepSpeedStrategy)):
         raise RuntimeError(
             f"prepare_trainer() takes no Trainer with the strategy {type(trainer.strategy).__name__}. Write "

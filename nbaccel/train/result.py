@@ -30,7 +30,7 @@ class Result:
                       oldest to latest; at most `num_to_keep`
     return_value      the return value of the training function of rank 0
     history           not in Ray: every report of rank 0, as dicts of its metrics
-    stopped           not in Ray: whether somebody stopped the run
+    stopped           not in Ray: whether the run was stopped before its end
 
     >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
     >>> result = DataParallelTrainer(lambda: train.report({"loss": 0.5})).fit()
@@ -49,7 +49,7 @@ class Result:
 
     @property
     def filesystem(self) -> Any:
-        """That of the path, a folder of this machine, as pyarrow gives it; None without pyarrow."""
+        """The local filesystem, as a pyarrow object; None without pyarrow."""
         return filesystem_of(self.path)
 
     @property
@@ -68,8 +68,7 @@ class Result:
     def get_best_checkpoint(self, metric: str, mode: str) -> Checkpoint:
         """The kept checkpoint with the best value of a metric ("eval/loss" is nested).
 
-        `mode`: "max" or "min". Raises ValueError for another mode, RuntimeError without a checkpoint, or for a metric
-        that none was reported with.
+        `mode`: "max" or "min". Raises ValueError for another mode, RuntimeError if no kept checkpoint has the metric.
         """
         if not self.best_checkpoints:
             raise RuntimeError(f"There is no checkpoint in {self.path}: report(metrics, checkpoint=...) makes one.")
@@ -102,7 +101,7 @@ class Result:
         return ", ".join(lines) + ")"
 
     def snapshot(self) -> RunSnapshot:
-        """What views show: the last metrics, curves of all of them, the path and the checkpoints."""
+        """What a notebook shows: the last metrics, curves of all reports, the path and the checkpoints."""
         from nbaccel.train.run_facts import snapshot_of_result
 
         return snapshot_of_result(self)

@@ -27,7 +27,7 @@ class CheckpointUploadMode(Enum):
 
     SYNC       the files are in the run's folder when `report` returns
     ASYNC      the same as SYNC, because a copy on this machine's disk is fast
-    NO_UPLOAD  refused: a run could not resume from a checkpoint outside of its folder
+    NO_UPLOAD  `report` raises NotImplementedError: a run resumes only from checkpoints in its own folder
     """
 
     ASYNC = "ASYNC"
@@ -35,12 +35,12 @@ class CheckpointUploadMode(Enum):
     NO_UPLOAD = "NO_UPLOAD"
 
     def default_delete_local_checkpoint_after_upload(self) -> bool:
-        """As in Ray: who reports with ASYNC cannot remove the folder, and has no use for it."""
+        """Whether `report` deletes the folder it was given, if nothing else is said; as in Ray."""
         return self is CheckpointUploadMode.ASYNC
 
 
 class CheckpointConsistencyMode(Enum):
-    """What get_all_reported_checkpoints() waits for: here both are the commit, since nothing is validated."""
+    """What get_all_reported_checkpoints() waits for; here always the commit, since nothing is validated."""
 
     COMMITTED = "COMMITTED"
     VALIDATED = "VALIDATED"
@@ -135,18 +135,19 @@ def report(
     """Report metrics to the driver, optionally with a checkpoint.
 
     metrics     a dict of numbers, texts and booleans, also nested; scalars of numpy and tensors of one number are
-                converted. The run's metrics are those of rank 0; none is dropped
-    checkpoint  a folder; its files are in the run's folder when this returns. Each of several ranks may bring a part
-    checkpoint_dir_name  the name of the checkpoint's folder in that of the run; an earlier one of this name is
-                replaced. If ranks give several, that of the first report to arrive counts
+                converted. The run's metrics are those of rank 0
+    checkpoint  a folder; its files are in the run's folder when this returns. Each rank may add a part of the files
+    checkpoint_dir_name  the name of the checkpoint's folder in the run's folder; an earlier one of this name is
+                replaced. If ranks give different names, the first report to arrive decides
     delete_local_checkpoint_after_upload  by default only with ASYNC, as in Ray
 
-    Without a checkpoint this returns in microseconds. It waits for no other rank (Ray Train's `report` waits for all),
-    except with CheckpointConfig(num_to_keep=...): a rank brings a checkpoint when its last one is complete.
-    Ranks that bring checkpoints call it equally often; other ranks may call it or not. After somebody has stopped the
-    run, it raises `StopTraining` after the report.
+    Without a checkpoint this returns in microseconds. It does not wait for other ranks (Ray Train's `report` does),
+    except with CheckpointConfig(num_to_keep=...): a rank's checkpoint then waits until its previous one is complete.
+    Ranks that report checkpoints must call it equally often; the others need not. If the run was stopped, this raises
+    `StopTraining` once the report is sent.
 
-    Raises ValueError for other metrics, and FileNotFoundError if the folder is missing.
+    Raises ValueError for metrics of other types, FileNotFoundError if the folder is missing, and SessionMisuseError
+    outside of a training function.
 
     >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
     >>> def train_func(config):
@@ -233,8 +234,8 @@ def get_all_reported_checkpoints(
 ) -> list[ReportedCheckpoint]:
     """The checkpoints that are kept, oldest first, with the metrics of their reports.
 
-    Waits until the last one that this rank has brought is committed: all ranks have sent its report. Raises
-    TimeoutError after `timeout_s`.
+    Waits until this rank's last checkpoint is committed, that is, all ranks have sent its report. Raises TimeoutError
+    after `timeout_s`.
 
     >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
     >>> def train_func():
@@ -252,9 +253,9 @@ def get_all_reported_checkpoints(
 
 
 def get_dataset_shard(dataset_name: str | None = None) -> Shard:
-    """The part of a dataset that this rank reads; the trainer has it from `datasets={"train": ...}`.
+    """This rank's part of a dataset that the trainer was given: `datasets={"train": ...}`.
 
-    Without a name: the only dataset. Raises KeyError for an unknown name.
+    The name may be left out if there is only one. Raises KeyError for an unknown name.
 
     >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
     >>> def train_func():
@@ -268,7 +269,7 @@ def get_dataset_shard(dataset_name: str | None = None) -> Shard:
 
 
 def stop_requested() -> bool:
-    """Whether somebody stopped the run (not in Ray). `report` would end the function; this lets it end by itself.
+    """Whether the run was stopped (not in Ray), so that the function can return before `report` ends it.
 
     >>> from nbaccel.train.data_parallel_trainer import DataParallelTrainer
     >>> def train_func():
@@ -283,7 +284,7 @@ def stop_requested() -> bool:
 
 
 def get_preemption_info() -> None:
-    """Always None here. Ray reports a node that its provider takes back; nbaccel treats it as a failure."""
+    """Always None: nbaccel treats a preempted node as a failure."""
     current("get_preemption_info")
 
 
@@ -302,9 +303,11 @@ class TrainContext:
         self._session = session
 
     def get_world_size(self) -> int:
+        """The number of workers."""
         return self._session.seat.world_size
 
     def get_world_rank(self) -> int:
+        """The rank of this worker among all, from 0."""
         return self._session.seat.rank
 
     def get_local_rank(self) -> int:
@@ -312,9 +315,11 @@ class TrainContext:
         return self._session.seat.local_rank
 
     def get_local_world_size(self) -> int:
+        """The number of workers on this node."""
         return self._session.seat.local_world_size
 
     def get_node_rank(self) -> int:
+        """The number of this node among those of the run, from 0."""
         return self._session.seat.node_rank
 
     def get_experiment_name(self) -> str:
@@ -322,7 +327,7 @@ class TrainContext:
         return self._session.run_name
 
     def get_trial_dir(self) -> str:
-        """The run's folder, for files of your own. Ray Train 2.60 has no such name any more; its v1 had."""
+        """The run's folder, for files of your own. Ray Train's version 1 had this name."""
         return self._session.run_folder
 
     def get_storage(self) -> Any:

@@ -100,9 +100,9 @@ class TrialResources:
 
 
 class PlacementGroupFactory:
-    """The bundles of a trial. The trial runs in the first; the tasks and actors that it starts use all of them.
+    """The bundles of a trial, such as {"CPU": 1}. The trial runs in the first; tasks that it starts use all of them.
 
-    A first bundle that is empty leaves all others to the tasks.
+    If the first bundle is empty, all others are for the tasks. Raises ValueError for invalid bundles.
 
     >>> bundles = PlacementGroupFactory([{"CPU": 1}, {"GPU": 1}])      # the trial in the first, its tasks in both
     """
@@ -136,6 +136,7 @@ class PlacementGroupFactory:
 
     @property
     def required_resources(self) -> Resources:
+        """The sum of all bundles."""
         return resources_of(self, {}).total
 
     def __eq__(self, other: object) -> bool:

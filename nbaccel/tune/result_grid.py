@@ -29,7 +29,7 @@ class EarlierTrialError(RuntimeError):
 class TrialResult(Result):
     """The result of a trial: that of a run (metrics, checkpoint, error, path, history), and the trial's parameters.
 
-    config  its parameters
+    config  its parameters, {name: value}
     best_checkpoints  those that CheckpointConfig keeps, the worst first; without a score, the oldest
     state   "done", "stopped" early by a scheduler, a stopper or a person, "error", or "pending" if it was interrupted
     """
@@ -144,7 +144,7 @@ class ResultGrid:
 
     @property
     def filesystem(self) -> Any:
-        """That of the path, a folder of this machine, as pyarrow gives it; None without pyarrow."""
+        """The local filesystem, as a pyarrow object; None without pyarrow."""
         return filesystem_of(self.experiment_path)
 
     @property
@@ -154,6 +154,7 @@ class ResultGrid:
 
     @property
     def num_errors(self) -> int:
+        """How many trials failed."""
         return len(self.errors)
 
     @property
@@ -163,7 +164,7 @@ class ResultGrid:
 
     @property
     def study(self) -> Any:
-        """The study of an experiment with OptunaSearch, for `optuna.visualization`; None of another, and before fit."""
+        """OptunaSearch's study, for `optuna.visualization`; None without OptunaSearch and before `fit`."""
         return self._study
 
     def get_best_result(
@@ -254,7 +255,7 @@ class ExperimentAnalysis:
     >>> analysis.best_config
     {'x': 1}
 
-    It can also be read from a folder: ExperimentAnalysis(path, default_metric="loss", default_mode="min").
+    Read one from a folder: ExperimentAnalysis(path, default_metric="loss", default_mode="min").
     """
 
     def __init__(
@@ -279,10 +280,12 @@ class ExperimentAnalysis:
 
     @property
     def best_trial(self) -> Trial | None:
+        """The best trial by default_metric and default_mode."""
         return self.get_best_trial()
 
     @property
     def best_config(self) -> dict[str, Any] | None:
+        """The parameters of the best trial."""
         return self.get_best_config()
 
     @property
@@ -304,6 +307,7 @@ class ExperimentAnalysis:
 
     @property
     def best_checkpoint(self) -> Checkpoint | None:
+        """The best trial's best checkpoint."""
         trial = self.best_trial
         return self.get_best_checkpoint(trial) if trial is not None else None
 
@@ -335,7 +339,7 @@ class ExperimentAnalysis:
         scope: str = "last",
         filter_nan_and_inf: bool = True,
     ) -> Trial | None:
-        """The trial with the best value of the metric. If none has reported a number, it says so and returns None."""
+        """The trial with the best value of the metric. Without a finite value it is None, with a notice."""
         if len(self.trials) == 1 and metric is None and self.default_metric is None:
             return self.trials[0]
         try:
@@ -367,6 +371,7 @@ class ExperimentAnalysis:
         return found.get_best_checkpoint(metric, mode)
 
     def get_last_checkpoint(self, trial: Trial | None = None) -> Checkpoint | None:
+        """The latest checkpoint of a trial, by default the best one."""
         trial = trial or self.best_trial
         return result_of(self.experiment_path, trial).checkpoint if trial is not None else None
 

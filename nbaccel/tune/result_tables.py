@@ -403,11 +403,12 @@ class ProgressReporter:
 class CLIReporter(ProgressReporter):
     """Prints a table of the trials every `max_report_frequency` seconds, and at the end.
 
-    metric_columns, parameter_columns  names, or a dict of names and what to call them; by default the metric and what
-                          varies
-    max_progress_rows     so many trials, the running ones first
-    sort_by_metric        the best first
-    The other arguments are Ray's for tables that differ less from these than from each other; they change nothing.
+    metric_columns, parameter_columns  names, or {name: heading}; by default the metric, and the parameters that vary
+    max_progress_rows     the most trials in a table, running ones first
+    max_error_rows        the most errors below it
+    sort_by_metric        the best trials first
+
+    max_column_length and infer_limit are Ray's; they change nothing.
     """
 
     def __init__(
@@ -440,9 +441,11 @@ class CLIReporter(ProgressReporter):
         self._metric, self._mode = self._metric or options.get("metric"), self._mode or options.get("mode")
 
     def add_metric_column(self, metric: str, representation: str | None = None) -> None:
+        """Show this metric too, under the heading `representation`."""
         self._metrics = {**(self._metrics or {}), metric: representation or metric}
 
     def add_parameter_column(self, parameter: str, representation: str | None = None) -> None:
+        """Show this parameter too, under the heading `representation`."""
         self._params = {**(self._params or {}), parameter: representation or parameter}
 
     def should_report(self, trials: list[Trial], done: bool = False) -> bool:
@@ -501,7 +504,7 @@ class CLIReporter(ProgressReporter):
 
 
 class JupyterNotebookReporter(CLIReporter):
-    """CLIReporter in a notebook; with `overwrite`, a table takes the place of the one before."""
+    """CLIReporter in a notebook; with `overwrite`, each table replaces the one before."""
 
     def __init__(self, overwrite: bool = True, **options: Any) -> None:
         super().__init__(**options)

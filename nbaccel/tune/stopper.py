@@ -20,6 +20,18 @@ from nbaccel.tune import comparing
 from nbaccel.tune.comparing import nested, plain_number
 from nbaccel.views.sinks import notify
 
+__all__ = [
+    "CombinedStopper",
+    "DictStopper",
+    "ExperimentPlateauStopper",
+    "FunctionStopper",
+    "MaximumIterationStopper",
+    "NoopStopper",
+    "Stopper",
+    "TimeoutStopper",
+    "TrialPlateauStopper",
+]
+
 
 class Stopper:
     """Decides after each result whether its trial ends, and at any time whether all trials end.
@@ -62,7 +74,7 @@ class FunctionStopper(NoopStopper):
 
 
 class DictStopper(NoopStopper):
-    """Ends a trial when one of its metrics reaches its value; what `stop={...}` means. Names may be nested."""
+    """Ends a trial when one of its metrics reaches its limit; the same as `stop={...}`. Names may be nested."""
 
     def __init__(self, limits: Mapping[str, Any]) -> None:
         self._reported_absent: set[str] = set()
@@ -97,7 +109,7 @@ class DictStopper(NoopStopper):
 
 
 class MaximumIterationStopper(NoopStopper):
-    """Ends a trial after so many reports.
+    """Ends a trial after `max_iter` reports.
 
     >>> config = tune.RunConfig(stop=MaximumIterationStopper(10))
     """
@@ -112,7 +124,7 @@ class MaximumIterationStopper(NoopStopper):
 
 
 class TimeoutStopper(NoopStopper):
-    """Ends the experiment after so many seconds (or a timedelta), counted from its first result.
+    """Ends the experiment `timeout` (seconds or a timedelta) after its first result.
 
     >>> config = tune.RunConfig(stop=TimeoutStopper(600))
     """
@@ -139,9 +151,9 @@ class TrialPlateauStopper(NoopStopper):
     """Ends a trial whose metric has stopped changing.
 
     metric            the metric to watch
-    std               it has, if the standard deviation of its last values is not above this
-    num_results       so many last values
-    grace_period      not before so many reports
+    std               the trial ends if the standard deviation of its last values is at most this
+    num_results       how many last values count
+    grace_period      the first report that may end it
     metric_threshold  with `mode`: only if the value is below (min) or above (max) this
 
     >>> config = tune.RunConfig(stop=TrialPlateauStopper("loss", std=0.001))
@@ -184,10 +196,10 @@ class ExperimentPlateauStopper(Stopper):
     """Ends all trials when the best values of a metric have stopped changing.
 
     metric    the metric to watch
-    std       it has, if the standard deviation of the best values is not above this
-    top       so many best values
+    std       all end if the standard deviation of the best values is at most this
+    top       how many best values count
     mode      "min" or "max"
-    patience  … for so many further reports
+    patience  for how many further reports this must hold
     """
 
     def __init__(self, metric: str, std: float = 0.001, top: int = 10, mode: str = "min", patience: int = 0) -> None:
@@ -233,7 +245,7 @@ class CombinedStopper(Stopper):
 
 
 def of(given: Any) -> Stopper:
-    """The stopper that `stop=` means. Raises ValueError for anything else."""
+    """The stopper for a value of `stop=`. Raises ValueError for other values."""
     if given is None:
         return NoopStopper()
     if isinstance(given, Stopper):

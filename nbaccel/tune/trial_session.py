@@ -302,10 +302,9 @@ def report(metrics: Mapping[str, Any], *, checkpoint: Checkpoint | None = None) 
                 time_total_s and timestamp are added
     checkpoint  a folder; its files are in the trial's folder when this returns
 
-    If a scheduler, a stopper or a person has ended the trial, this raises an exception that `except Exception` lets
-    pass, and `finally` blocks run. Raises ValueError for other metrics, or if the metric that the experiment compares
-    is missing. Where neither a trial nor a worker runs, it warns and does nothing, as in Ray: a trainable can be called
-    by itself.
+    If a scheduler, a stopper or a person has ended the trial, this raises an exception that `except Exception` does not
+    catch; `finally` blocks run. Raises ValueError for metrics of other types, or if the metric that the experiment
+    compares is missing. Outside of a trial and of a run it warns and does nothing, as in Ray.
 
     >>> def train_model(config):
     ...     for epoch in range(3):
@@ -357,6 +356,7 @@ class TuneContext:
         self._assignment = trial.assignment
 
     def get_experiment_name(self) -> str:
+        """The experiment's name."""
         return self._assignment.experiment
 
     def get_trial_name(self) -> str:
@@ -364,6 +364,7 @@ class TuneContext:
         return self._assignment.name or self._assignment.trial
 
     def get_trial_id(self) -> str:
+        """The trial's id: "f21cc_00000"."""
         return self._assignment.trial
 
     def get_trial_dir(self) -> str:
@@ -376,7 +377,7 @@ class TuneContext:
         return HeldByTrial(self._assignment.resources, self._assignment.bundles, self._assignment.strategy)
 
     def get_world_size(self) -> int:
-        """1: a trial is one process, unless it is a trainer's worker group."""
+        """Always 1: a trial is one process."""
         return 1
 
     def get_world_rank(self) -> int:

@@ -35,15 +35,17 @@ class TuneConfig:
     metric, mode           what trials are compared by ("eval/loss" is nested), and "min" or "max"
     search_alg             BasicVariantGenerator (grids and random values, the default), OptunaSearch or "optuna", or a
                            Searcher of your own
-    scheduler              ASHAScheduler and its siblings, or a name for create_scheduler
-    num_samples            how often the space is drawn from; a grid is repeated so often. -1: until something stops it
+    scheduler              an ASHAScheduler or another TrialScheduler, or a name for create_scheduler
+    num_samples            how often values are drawn; a grid is repeated so often. -1: until something stops it
     max_concurrent_trials  the most trials at one time; None: as many as fit
     time_budget_s          seconds (or a timedelta), after which trials end at their next report
-    reuse_actors           a class of trainables whose reset_config() returns True keeps its object for the next trial
-                           of its process. Processes are warm without it, so functions gain nothing
-    trial_name_creator, trial_dirname_creator  functions of a trial: its name, and the name of its folder
-    chdir_to_trial_dir     a trial works in its own folder; its variable TUNE_ORIG_WORKING_DIR is the one from which the
-                           program began. RAY_CHDIR_TO_TRIAL_DIR=0 turns it off for all
+    reuse_actors           a Trainable whose reset_config() returns True also serves the next trial in its process;
+                           functions are not affected
+    trial_name_creator, trial_dirname_creator  functions that return a trial's name, and the name of its folder
+    chdir_to_trial_dir     a trial's working directory is its own folder, and the variable TUNE_ORIG_WORKING_DIR holds
+                           the program's. RAY_CHDIR_TO_TRIAL_DIR=0 turns it off for all
+
+    Raises ValueError for invalid values.
 
     >>> config = TuneConfig(metric="loss", mode="min", num_samples=50, scheduler="asha", time_budget_s=600)
     """
@@ -107,10 +109,11 @@ class TuneConfig:
 
 @dataclass(repr=False)
 class TuneCheckpointConfig(CheckpointConfig):
-    """Which checkpoints stay on disk, and how often a class of trainables makes one.
+    """Which checkpoints stay on disk, and how often a Trainable class makes one.
 
-    checkpoint_frequency  after every so many steps; 0: never by itself
-    checkpoint_at_end     also when the trial ends; None: yes for Tuner, if the class can save, and no for tune.run
+    checkpoint_frequency  the number of steps between two checkpoints; 0: none
+    checkpoint_at_end     one more when the trial ends; None: with Tuner, if the class can save, but not with tune.run
+
     A function makes its checkpoints itself: tune.report(metrics, checkpoint=...).
     """
 
@@ -127,9 +130,9 @@ class TuneCheckpointConfig(CheckpointConfig):
 
 @dataclass(repr=False)
 class TuneFailureConfig(FailureConfig):
-    """How often a trial continues after it failed, and what its failure means for the others.
+    """How often a failed trial continues from its checkpoint, and whether its failure ends the others.
 
-    fail_fast  True: the first trial that fails ends the experiment; "raise": and fit() raises the trial's own error
+    fail_fast  True: the first trial that fails ends the experiment; "raise": fit() also raises that trial's error
     """
 
     fail_fast: bool | str = False
@@ -144,7 +147,7 @@ class TuneFailureConfig(FailureConfig):
 
 @dataclass
 class ResumeConfig:
-    """Which trials of an earlier run tune.run(resume_config=...) goes on with.
+    """What tune.run(resume_config=...) does with the trials of an earlier run.
 
     finished, unfinished, errored  "resume" from their checkpoints, "restart" from their beginning, or "skip"
     """
@@ -168,7 +171,7 @@ class ResumeConfig:
 
 @dataclass
 class SyncConfig:
-    """Accepted, and changes nothing, which it says: trials write into `storage_path`, so that all of it is there."""
+    """Accepted without effect, and with a notice: trials write all their files into `storage_path`."""
 
     sync_period: int = 300
     sync_timeout: int = 1800
@@ -202,14 +205,14 @@ _OF_TUNE = ("stop", "verbose", "progress_reporter", "log_to_file", "callbacks", 
 class TuneRunConfig(RunConfig):
     """The name, folder, stop rule and callbacks of an experiment; the other fields are those of nbaccel.train.
 
-    name       a folder of `storage_path`; a new experiment of a name that is taken is `name-2`
-    stop       when a trial ends: a dict of metrics, a function of trial_id and result, or a Stopper
+    name       the experiment's folder in `storage_path`; `name-2` if the name is taken
+    stop       when a trial ends: {metric: limit}, a function of trial_id and result, or a Stopper
     callbacks  a list of `nbaccel.tune.Callback`s
     verbose    0: nothing is shown while trials run. Otherwise an experiment has a card in a notebook and a line in a
                terminal
-    progress_reporter  a CLIReporter, which prints a table of the trials besides, or a ProgressReporter of your own
-    log_to_file        True: what a trial prints is also in `stdout` and `stderr` of its folder; a name: in one file;
-               two names: in two
+    progress_reporter  a CLIReporter, which also prints a table of the trials, or a ProgressReporter of your own
+    log_to_file        True: a trial's output is also in the files `stdout` and `stderr` of its folder; a name: in one
+               file; two names: in two
     """
 
     def __post_init__(self) -> None:

@@ -46,7 +46,7 @@ __all__ = ["Experiment", "Trial"]
 
 
 class Experiment:
-    """A trainable with the arguments that tune.run has for it.
+    """A trainable with its arguments of tune.run.
 
     >>> def train_model(config): return {"loss": config["lr"]}
     >>> first = tune.Experiment("first", train_model, config={"lr": tune.uniform(0, 1)}, num_samples=2)
@@ -79,7 +79,7 @@ class Experiment:
 
     @classmethod
     def from_json(cls, name: str, spec: Mapping[str, Any]) -> Experiment:
-        """An experiment of a dict: {"run": f, "config": {…}, "stop": {…}}."""
+        """The experiment that a dict describes: {"run": f, "config": {…}, "stop": {…}}."""
         if "run" not in spec:
             raise ValueError(f"The experiment {name!r} has no 'run': its function, class, or registered name.")
         options = dict(spec)
@@ -147,12 +147,13 @@ class Tuner:
     def fit(self) -> ResultGrid:
         """Run the trials and return their results; an error of a trial is in its result.
 
-        Ctrl-C or the Stop button ends the experiment in steps, and the results so far are returned: no new trials, and
-        those that run end at their next report; then they are interrupted; then their processes end.
+        Each Ctrl-C or press of the Stop button goes one step further, and the results so far are returned: the first
+        starts no new trials and ends running ones at their next report, the second interrupts these, the third ends
+        their processes.
 
-        Raises TuneError if no trial can ever start or the folder cannot be written, or if all trials (three or more)
-        failed for one reason before any of them reported; ValueError for a metric that trials do not report, and a
-        trial's own error with fail_fast="raise".
+        Raises TuneError if no trial can ever start, if the folder cannot be written, or if all trials (three or more)
+        failed for one reason before any report; ValueError for a metric that trials do not report; a trial's own error
+        with fail_fast="raise".
         """
         runner = self._start()
         try:
@@ -224,12 +225,12 @@ class Tuner:
 
         resume_unfinished  trials that were under way continue from their latest checkpoints
         resume_errored     trials that failed do so too; restart_errored: they begin again
-        param_space        only needed if the space has functions or objects, which the journal cannot store
-        tune_config, run_config  not in Ray: options that the journal could not store, or other ones than before. The
-                           scheduler, the search and the callbacks of an experiment of this process are known
+        param_space        only needed if the space has functions or objects, which are not stored in the folder
+        tune_config, run_config  not in Ray: options to change, or that are not stored. The scheduler, the search and
+                           the callbacks of an experiment of this process are kept
 
-        Raises FileNotFoundError if the folder holds no experiment, ValueError if the experiment was one of another
-        trainable (by its name, as in Ray: a mended function is the same one) or of other parameters.
+        Raises FileNotFoundError if the folder holds no experiment, ValueError if the trainable has another name (as in
+        Ray, its code may differ) or the parameters differ.
         """
         folder = folder_of(path, storage_filesystem, "Tuner.restore")
         past = experiment_journal.read_past(folder)
@@ -341,11 +342,11 @@ def run(
 ) -> ExperimentAnalysis:
     """Run an experiment and return its analysis. The arguments are those of TuneConfig, RunConfig and Tuner.
 
-    run_or_experiment    a function, a class of trainables, the name of a registered one, a trainer, or an Experiment
+    run_or_experiment    a function, a Trainable class, the name of a registered one, a trainer, or an Experiment
     config               the search space
     resources_per_trial  what each trial holds, as for tune.with_resources: {"cpu": 2, "gpu": 2}
     restore              a checkpoint from which each trial begins
-    export_formats       what a class of trainables is to export at the end of a trial
+    export_formats       the formats for Trainable.export_model() at the end of a trial
     resume               True or "AUTO": go on with the experiment of this name ("AUTO+ERRORED": with its failed trials
                          too, "AUTO+ERRORED_ONLY": with no others, "AUTO+RESTART_ERRORED": from their beginning);
                          resume_config says more exactly what goes on
@@ -521,8 +522,8 @@ def run_experiments(experiments: Given, **options: Any) -> list[Trial]:
     """Run experiments one after the other; returns all their trials.
 
     experiments  an Experiment, a dict {"name": {"run": f, "config": {…}}}, or a list of these
-    options      of tune.run, for all: scheduler, verbose, callbacks, resume, …; concurrent is accepted, as they wait
-                 for each other's resources in either case
+    options      of tune.run, for all of them: scheduler, verbose, callbacks, resume, …; `concurrent` is accepted and
+                 changes nothing
 
     >>> first = tune.Experiment("once", lambda config: {"loss": 1})
     >>> [trial.status for trial in tune.run_experiments(first)]

@@ -45,7 +45,7 @@ class ActorPool:
     def map(self, fn: Callable[[Any, Any], Any], values: Iterable[Any]) -> Iterator[Any]:
         """Calls `fn(actor, value)`, which returns a ref, for each value; yields the results in order.
 
-        Results of earlier calls that were not taken are dropped.
+        It discards earlier results that were not taken.
         """
         self._drop_earlier()
         for value in values:
@@ -53,7 +53,7 @@ class ActorPool:
         return self._results(self.get_next)
 
     def map_unordered(self, fn: Callable[[Any, Any], Any], values: Iterable[Any]) -> Iterator[Any]:
-        """As `map`, with the results as they become ready."""
+        """As `map`; yields the results as they become ready."""
         self._drop_earlier()
         for value in values:
             self.submit(fn, value)

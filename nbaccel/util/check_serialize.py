@@ -24,9 +24,9 @@ class FailureTuple:
 def inspect_serializability(
     base_obj: Any, name: str | None = None, depth: int = 3, print_file: TextIO | None = None
 ) -> tuple[bool, set[FailureTuple]]:
-    """Whether `base_obj` can be sent to a worker, and if not, which of its parts are the cause, `depth` levels deep.
+    """Whether `base_obj` can be pickled for a worker, and if not, which of its parts cannot, `depth` levels deep.
 
-    Prints what it tries to `print_file` (default: stdout).
+    Prints each step to `print_file` (default: stdout).
 
     >>> import threading
     >>> lock = threading.Lock()

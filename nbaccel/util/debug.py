@@ -42,7 +42,7 @@ def disable_log_once_globally() -> None:
 
 
 def enable_periodic_logging() -> None:
-    """From now on a key counts as new again after a minute."""
+    """From now on log_once() is True again for a key after a minute."""
     global _periodic
     _periodic = True
 

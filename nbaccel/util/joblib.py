@@ -25,7 +25,7 @@ def _run(batch: Callable[[], Any]) -> Any:
 
 
 class NbaccelBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[misc]
-    """One task for each batch of calls. `remote_options` are its options, `{"num_gpus": 0.5}` for instance."""
+    """Runs each batch of calls as one task, with the options `remote_options`, for instance `{"num_gpus": 0.5}`."""
 
     supports_retrieve_callback = True
     supports_return_generator = True
@@ -98,7 +98,7 @@ class NbaccelBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mi
 
 
 def register_nbaccel() -> None:
-    """Makes `joblib.parallel_config(backend="nbaccel")` known; "ray" too, for programs written for it."""
+    """Registers the backend "nbaccel" for `joblib.parallel_config`; also as "ray", for programs written for it."""
     register_parallel_backend("nbaccel", NbaccelBackend)
     register_parallel_backend("ray", NbaccelBackend)
 

@@ -17,7 +17,7 @@ def list_named_actors(all_namespaces: bool = False) -> list[Any]:
 def get_node_ip_address(address: str | None = None) -> str:
     """This node's address, as nodes() and the resource `node:<address>` name it.
 
-    Before init(), or towards a host `address`: the one under which other machines reach this one, 127.0.0.1 without a
+    Before init(), or with `address`: the one at which other machines, or that host, reach this one; 127.0.0.1 without a
     network. Nothing is sent to the host.
     """
     started = engine.started()

@@ -18,6 +18,8 @@ import nbaccel
 from nbaccel import engine
 from nbaccel.handles.internal_work import NAMESPACE, internal_actor
 
+__all__ = ["Counter", "Gauge", "Histogram", "Metric", "flush", "prometheus_text"]
+
 SEND_EVERY_S = 0.2
 BURST = 200
 _COLLECTOR = "metrics"
@@ -190,7 +192,7 @@ class Metric:
         return facts | ({"boundaries": list(self.boundaries)} if self.boundaries else {})
 
     def set_default_tags(self, default_tags: Mapping[str, str]) -> "Metric":
-        """Set the tags of records that do not name them themselves."""
+        """Set the tags of records that do not give their own."""
         self._check(default_tags)
         self._default_tags = dict(default_tags)
         return self
@@ -239,13 +241,14 @@ class Counter(Metric):
         super().__init__(name, description, tag_keys)
 
     def inc(self, value: float = 1.0, tags: Mapping[str, str] | None = None) -> None:
+        """Adds `value`."""
         if _number(value, self) <= 0:
             raise ValueError(f"Counter {self._name} only grows: value must be >0, but is {value}.")
         self._record(value, tags)
 
 
 class Gauge(Metric):
-    """A number that is set: the last value counts, whichever process it came from.
+    """A number that is set; the last value counts, from whichever process.
 
     >>> Gauge("rows_waiting").set(3)
     """
@@ -284,6 +287,7 @@ class Histogram(Metric):
         super().__init__(name, description, tag_keys, bounds)
 
     def observe(self, value: float, tags: Mapping[str, str] | None = None) -> None:
+        """Adds an observation."""
         counts: list[float] = [0] * (len(self.boundaries) + 1)
         counts[bisect.bisect_left(self.boundaries, _number(value, self))] = 1
         self._record([*counts, value], tags)

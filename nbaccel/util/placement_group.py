@@ -32,9 +32,8 @@ def placement_group(
     """Reserve all of these bundles or none. Returns immediately; see `PlacementGroup.ready`.
 
     `strategy`: PACK (the default: few nodes), SPREAD (many nodes), STRICT_PACK (one node), STRICT_SPREAD (a node each).
-    `_soft_target_node_id` names the preferred node of a STRICT_PACK group.
-    `lifetime="detached"` outlives the driver. Raises ValueError for invalid bundles and NotImplementedError for
-    `topology_strategy`.
+    `_soft_target_node_id`: the preferred node of a STRICT_PACK group. `lifetime="detached"`: the group outlives the
+    driver. Raises ValueError for invalid bundles and NotImplementedError for `topology_strategy`.
 
     >>> from nbaccel.util.scheduling_strategies import PlacementGroupSchedulingStrategy
     >>> group = placement_group([{"CPU": 1, "GPU": 1}] * 2, strategy="PACK")
@@ -162,7 +161,7 @@ def get_placement_group(placement_group_name: str) -> PlacementGroup:
 
 
 def placement_group_table(placement_group: PlacementGroup | None = None) -> dict[str, Any]:
-    """Facts on one group (name, bundles, nodes, strategy, state), or on each by its id.
+    """One group as a dict (name, bundles, nodes, strategy, state), or all groups by id.
 
     >>> group = nbaccel.util.placement_group([{"CPU": 1}], name="listed")
     >>> placement_group_table(group)["name"]
@@ -180,7 +179,7 @@ def _row(group: PlacementGroup) -> dict[str, Any]:
 
 
 def get_current_placement_group() -> PlacementGroup | None:
-    """The group that this task or actor runs in; None outside of any.
+    """The group that this task or actor runs in, or None.
 
     >>> get_current_placement_group() is None         # the driver is in none
     True
@@ -191,7 +190,7 @@ def get_current_placement_group() -> PlacementGroup | None:
 
 
 def check_placement_group_index(placement_group: PlacementGroup, bundle_index: int) -> None:
-    """Raise ValueError for a bundle that the group does not have."""
+    """Raise ValueError if the group has no bundle of this index."""
     placement_group._check_fits((), bundle_index)
 
 

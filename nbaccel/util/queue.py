@@ -9,9 +9,11 @@ from typing import Any
 import nbaccel
 from nbaccel.exceptions import RayActorError
 
+__all__ = ["Empty", "Full", "Queue"]
+
 
 class Empty(queue.Empty):
-    """The queue had no item (in time).
+    """The queue has no item, or had none within the timeout.
 
     >>> from nbaccel.util.queue import Queue
     >>> Queue().get(timeout=0.01)
@@ -21,7 +23,7 @@ class Empty(queue.Empty):
 
 
 class Full(queue.Full):
-    """The queue had no room (in time)."""
+    """The queue is full, or was within the timeout."""
 
 
 class QueueActor:
@@ -65,7 +67,7 @@ class QueueActor:
 
 
 class Queue:
-    """First in, first out, for any number of producers and consumers; `maxsize` 0 is without limit.
+    """First in, first out, for any number of producers and consumers; `maxsize` 0: no limit.
 
     `actor_options` go to its actor, for instance `{"num_cpus": 1}`.
 
@@ -89,19 +91,21 @@ class Queue:
         return self.size()
 
     def empty(self) -> bool:
+        """Whether it has no item."""
         return bool(nbaccel.get(self.actor.empty.remote()))
 
     def full(self) -> bool:
+        """Whether it has no room."""
         return bool(nbaccel.get(self.actor.full.remote()))
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        """Adds an item; waits for room unless `block` is false. Raises Full when there is none in time."""
+        """Adds an item; waits for room unless `block` is false. Raises Full after `timeout` seconds."""
         _finish(
             self.actor.put_nowait_batch.remote([item]) if not block else self.actor.put.remote(item, _checked(timeout))
         )
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Takes the oldest item; waits for one unless `block` is false. Raises Empty when there is none in time."""
+        """Takes the oldest item; waits for one unless `block` is false. Raises Empty after `timeout` seconds."""
         if not block:
             return _finish(self.actor.get_nowait_batch.remote(1))[0]
         return _finish(self.actor.get.remote(_checked(timeout)))
@@ -120,9 +124,11 @@ class Queue:
         return await _finish_async(self.actor.get.remote(_checked(timeout)))
 
     def put_nowait(self, item: Any) -> None:
+        """As `put`, without waiting."""
         self.put(item, block=False)
 
     def get_nowait(self) -> Any:
+        """As `get`, without waiting."""
         return self.get(block=False)
 
     def put_nowait_batch(self, items: Iterable[Any]) -> None:
@@ -140,7 +146,7 @@ class Queue:
         return list(_finish(self.actor.get_nowait_batch.remote(num_items)))
 
     def shutdown(self, force: bool = False, grace_period_s: float = 5) -> None:
-        """End the queue's actor: immediately with `force`, otherwise after its calls or after `grace_period_s`."""
+        """End the queue's actor: at once with `force`, else when its calls end, at most after `grace_period_s`."""
         actor, self.actor = self.actor, None
         if actor is None:
             return

@@ -8,6 +8,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nbaccel.handles.placement_group_handle import PlacementGroup
 
+__all__ = [
+    "DoesNotExist",
+    "Exists",
+    "In",
+    "NodeAffinitySchedulingStrategy",
+    "NodeLabelSchedulingStrategy",
+    "NotIn",
+    "PlacementGroupSchedulingStrategy",
+]
+
 NODE_ID_DIGITS = 56
 Pairs = list[tuple[str, str]]
 
@@ -16,7 +26,7 @@ class PlacementGroupSchedulingStrategy:
     """Run in a placement group: in the bundle of this index, or (-1) in any bundle with enough free resources.
 
     With `placement_group_capture_child_tasks=True`, tasks that the task or actor submits run in the group too,
-    unless they say otherwise. A `placement_group` of None means: outside of any group.
+    unless they say otherwise. With `placement_group=None`, it runs in no group.
 
     >>> outside = PlacementGroupSchedulingStrategy(None)
     """
@@ -35,8 +45,8 @@ class PlacementGroupSchedulingStrategy:
 class NodeAffinitySchedulingStrategy:
     """Run on the node of this id (56 hex digits, from `nbaccel.nodes()`).
 
-    With `soft=True` another node will do when that one is gone or can never run it; with False the task then fails
-    with TaskUnschedulableError. Raises ValueError for an invalid node id.
+    If that node is gone or can never run the task, `soft=True` takes another node, and `soft=False` fails the task with
+    TaskUnschedulableError. Raises ValueError for an invalid node id.
 
     >>> here = NodeAffinitySchedulingStrategy(nbaccel.get_runtime_context().get_node_id(), soft=False)
     >>> @nbaccel.remote(scheduling_strategy=here)
@@ -77,7 +87,7 @@ class In:
         self.values = list(_checked_values(values, type(self).__name__))
 
     def condition(self) -> str:
-        """The scheduler's words for it."""
+        """The condition as a label selector has it: "in(a,b)"."""
         return self._form.format(",".join(self.values))
 
 
@@ -120,7 +130,7 @@ def _checked_values(values: tuple[str, ...], operator: str) -> tuple[str, ...]:
 
 
 class NodeLabelSchedulingStrategy:
-    """Run on a node whose labels meet all of `hard` and, if possible, all of `soft`.
+    """Run on a node whose labels meet all conditions of `hard` and, if possible, of `soft`.
 
     >>> NodeLabelSchedulingStrategy(hard={"zone": In("a", "b")}, soft={"ssd": Exists()})
     """
@@ -132,7 +142,7 @@ class NodeLabelSchedulingStrategy:
             raise ValueError("The `hard` and `soft` parameter of NodeLabelSchedulingStrategy cannot both be empty.")
 
     def hard_pairs(self) -> Pairs:
-        """(label, condition) of what must hold."""
+        """The conditions that must hold: (label, condition)."""
         return [(key, operator.condition()) for key, operator in sorted(self.hard.items())]
 
     def soft_pairs(self) -> Pairs:

@@ -19,7 +19,7 @@ class _Reducer:
 def register_serializer(cls: type, *, serializer: Callable[[Any], Any], deserializer: Callable[[Any], Any]) -> None:
     """Sends instances of `cls` from this process as `serializer(instance)`; the receiver applies `deserializer`.
 
-    It holds for this process: a task that returns such an instance registers it too.
+    It is set for this process only: a task that returns such instances must call it too.
 
     >>> class Handle:
     ...     def __init__(self, path): self.path = path

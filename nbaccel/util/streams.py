@@ -13,8 +13,8 @@ def as_completed(
 ) -> Iterator[Any]:
     """Yields the values of `refs` (or, with `yield_obj_refs`, the refs) as they become ready.
 
-    `chunk_size` is the number of refs to wait for at a time; `wait_options` go to `wait`. The error of a task is raised
-    at its turn.
+    `chunk_size` is the most refs to take at a time; `wait_options` go to `wait`. If a task failed, its error is raised
+    when its value is due.
 
     >>> sorted(as_completed([nbaccel.put(rate) for rate in (0.1, 0.2)]))
     [0.1, 0.2]

@@ -1,6 +1,6 @@
-"""What this host is in a slice of TPUs, under Ray's path `ray.util.tpu`: for who divides work among a slice's hosts.
+"""This host's place in a TPU slice, under Ray's path `ray.util.tpu`, to divide work among a slice's hosts.
 
-Gangs over slices are not here; `nbaccel.train` places workers by their labels.
+Ray's placement groups over slices are not here; `nbaccel.train` places workers by labels.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _GENERATIONS = ("v2", "v3", "v4", "v5p", "v5litepod", "v6e", "v7x")
 
 
 def get_num_tpu_chips_on_node() -> int:
-    """The chips of this host, whether nbaccel has been initialised or not; 0 where there is none."""
+    """The number of this host's chips, before and after init(); 0 without any."""
     return len(tpu.chips(RealMachine()))
 
 
@@ -23,7 +23,7 @@ def get_current_pod_name() -> str | None:
 
 
 def get_current_pod_worker_count() -> int | None:
-    """How many hosts the slice has, of which this is one; None on a host without chips, or where nobody tells."""
+    """The number of hosts of this host's slice; None on a host without chips, or if unknown."""
     machine = RealMachine()
     chips = len(tpu.chips(machine))
     pod_type = tpu.read_slice(machine, None).pod_type if chips else None
@@ -35,7 +35,7 @@ def get_current_pod_worker_count() -> int | None:
 
 
 def get_tpu_version_from_type(accelerator_type: str) -> str:
-    """The generation in an accelerator's type: "v6e" of "TPU-V6E". Raises ValueError for what is no TPU."""
+    """The generation in an accelerator's type: "v6e" of "TPU-V6E". Raises ValueError for other types."""
     version = accelerator_type.lower()
     version = version.removeprefix("tpu-") if version.startswith("tpu-") else version.replace("tpu", "v", 1)
     if version not in _GENERATIONS:

@@ -77,8 +77,9 @@ Trial = tuple[StoredRun, list[Report]]
 def runs(storage: str | os.PathLike[str] | None = None, *, text: str = "", state: str = "") -> list[StoredRun]:
     """All training runs and experiments of a storage folder, the newest first; no cluster is needed.
 
-    Without `storage` it is $NBACCEL_STORAGE, else ~/nbaccel_results. `text` is part of the name, the metrics, the
-    best config or the note; `state` is one of StoredRun's. Raises FileNotFoundError if there is no such folder.
+    `storage` is by default $NBACCEL_STORAGE, else ~/nbaccel_results. `text` must be in the name, the metrics, the best
+    config or the note; `state` is "running", "finished", "stopped", "failed" or "interrupted". Raises
+    FileNotFoundError if there is no such folder.
 
     >>> for run in nbaccel.tune.runs("."): print(run.name, run.state, run.metrics)
     """

@@ -30,9 +30,9 @@ __all__ = ["RayTrainReportCallback", "prepare_trainer"]
 
 
 class RayTrainReportCallback(TrainerCallback):  # type: ignore[misc]
-    """Reports at each line that the Trainer logs and at each checkpoint that it saves, in a folder `checkpoint`.
+    """Reports whenever the Trainer logs or saves a checkpoint, whose files are in its subfolder `checkpoint`.
 
-    A report has the latest value of each metric, as in Ray Train, which reports only when a checkpoint is saved.
+    A report has the latest value of each metric. Ray Train reports only when a checkpoint is saved.
     """
 
     CHECKPOINT_NAME = "checkpoint"
@@ -63,5 +63,5 @@ class RayTrainReportCallback(TrainerCallback):  # type: ignore[misc]
 
 
 def prepare_trainer(trainer: Any) -> Any:
-    """Return the trainer as it is: Ray's adapts it to datasets of Ray Data, which are not here."""
+    """Return the trainer unchanged: Ray adapts it to Ray Data, which nbaccel does not have."""
     return trainer

@@ -37,10 +37,10 @@ class TorchBackend(Backend):
 class TorchConfig(BackendConfig):
     """How the ranks are connected.
 
-    backend      None: chosen by the devices (see `choose`). A name, or "cpu:gloo,cuda:nccl"
-    init_method  "env" or "tcp", as in Ray Train; the ranks meet at the same store either way
+    backend      a name, or "cpu:gloo,cuda:nccl". None: nccl, xccl or hccl for whole devices that have one, else gloo
+    init_method  "env" or "tcp", as in Ray Train; both use the same store
     timeout_s    the timeout of collective operations, in seconds
-    share_devices  not in Ray: False lets each worker see only its own devices; its first device is then cuda:0
+    share_devices  not in Ray. False: each worker sees only its own devices, so its first is cuda:0
     """
 
     imports = ("torch",)
@@ -381,7 +381,7 @@ def _without(torch: Any, seat: Seat, resource: str, family: Family, kind: str) -
 class TorchTrainer(DataParallelTrainer):
     """Run a PyTorch training function in all workers of a group, with a process group that is ready when it begins.
 
-    The options are those of DataParallelTrainer, and `torch_config`: how the ranks are connected.
+    The options are those of nbaccel.train.data_parallel_trainer.DataParallelTrainer, and `torch_config`.
 
     >>> def train_func():
     ...     import torch

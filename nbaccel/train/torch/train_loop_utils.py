@@ -43,9 +43,9 @@ _FULLY_SHARD = {
 def get_devices() -> list[torch.device]:
     """The torch devices of this worker, in the order of their numbers; [cpu] without one.
 
-    With the devices of the whole node in sight (see docs/training.md) the second of two workers with two GPUs each has
-    cuda:2 and cuda:3, as in Ray Train. Raises SessionMisuseError outside of a training function, and RuntimeError for a
-    real device that this build of torch cannot use.
+    A worker sees the GPUs of all workers of its node, as in Ray Train: the second of two workers with two GPUs each has
+    cuda:2 and cuda:3. Raises SessionMisuseError outside of a training function, and RuntimeError for a real device that
+    this build of torch cannot use.
     """
     session = current("get_device")
     torch = loaded_torch()
@@ -74,12 +74,12 @@ def prepare_model(
     """Move the model to this worker's device and wrap it for training by several ranks.
 
     move_to_device            True, False, or a device
-    parallel_strategy         "ddp": DistributedDataParallel. "fsdp": `fully_shard`, or FullyShardedDataParallel where
-                              the kwargs are of that one. None: not wrapped
-    parallel_strategy_kwargs  for the wrapper
+    parallel_strategy         "ddp": DistributedDataParallel. "fsdp": `fully_shard`, or FullyShardedDataParallel if the
+                              kwargs are arguments of that. None: no wrapper
+    parallel_strategy_kwargs  arguments of the wrapper
 
-    One rank alone is not wrapped. Raises ValueError for another strategy (Ray Train takes any for FSDP), RuntimeError
-    for "fsdp" on CPUs, as Ray Train.
+    A single rank needs no wrapper and gets none. Raises ValueError for another strategy (Ray Train takes it for FSDP),
+    RuntimeError for "fsdp" on CPUs.
     """
     if parallel_strategy not in ("ddp", "fsdp", None):
         raise ValueError(f"prepare_model(parallel_strategy={parallel_strategy!r}) must be 'ddp', 'fsdp' or None.")
@@ -119,7 +119,7 @@ def _sharded(model: torch.nn.Module, device: torch.device, given: dict[str, Any]
 
 
 def enable_reproducibility(seed: int = 0) -> None:
-    """Seed torch, random and (if it is loaded) numpy, and let torch use only algorithms that are deterministic.
+    """Seed torch, random and (if it is loaded) numpy, and allow only torch's deterministic algorithms.
 
     Call it first in the training function. Training becomes slower, and an operation without a deterministic algorithm
     raises an error.
@@ -165,10 +165,10 @@ def prepare_data_loader(
 ) -> DataLoader[Any]:
     """Return a loader for this rank's part of the data, with batches on this worker's device.
 
-    add_dist_sampler  with several ranks, a DistributedSampler; the data are shuffled if they were. Each pass over the
-                      loader is shuffled anew, unless you call `loader.sampler.set_epoch(epoch)` yourself
+    add_dist_sampler  with several ranks, use a DistributedSampler. It shuffles if the loader did, anew in each pass
+                      unless you call `loader.sampler.set_epoch(epoch)` yourself
     move_to_device    True, False, or a device
-    auto_transfer     memory is pinned and copies do not block, on CUDA
+    auto_transfer     on CUDA, pin memory and copy without blocking
 
     All other options of the loader are kept (Ray Train drops some). Raises ValueError for your own batch sampler,
     because its batches cannot be divided among ranks.

@@ -17,10 +17,10 @@ __all__ = ["CSVLoggerCallback", "JsonLoggerCallback", "LoggerCallback", "TBXLogg
 
 
 class Callback:
-    """Override what you need. Calls come from the experiment's thread, one after the other.
+    """Override the methods you need. The experiment's thread calls them, one after the other.
 
     `iteration` counts the steps of the experiment's loop; `trials` are all trials, each with trial_id, config,
-    last_result and status. An error that is raised here ends the experiment.
+    last_result and status. An exception in a callback ends the experiment.
 
     >>> class Ends(tune.Callback):
     ...     def on_trial_complete(self, iteration, trials, trial, **info): print(trial.last_result["loss"])
@@ -36,13 +36,13 @@ class Callback:
         total_num_samples: int | None = None,
         **info: Any,
     ) -> None:
-        """The experiment begins; `stop` is the dict of a stop rule, else {}."""
+        """The experiment begins; `stop` is RunConfig's stop if that is a dict, else {}."""
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
-        """The experiment's loop takes what has happened."""
+        """A step of the loop begins, which handles reports and ended trials."""
 
     def on_step_end(self, iteration: int, trials: list[Any], **info: Any) -> None:
-        """It has taken it, and started the trials that fit."""
+        """The step ends; trials that fit have been started."""
 
     def on_trial_start(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:
         """A trial begins."""
@@ -74,11 +74,11 @@ class Callback:
         """All trials have ended."""
 
     def get_state(self) -> dict[str, Any] | None:
-        """What the callback wants back in a restored experiment, as far as JSON can hold it; None for nothing."""
+        """State for a restored experiment, in types that JSON has; None for nothing."""
         return None
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take back what `get_state` returned at the end of an earlier process."""
+        """Receive what `get_state` returned in an earlier process."""
 
 
 class LoggerCallback(Callback):

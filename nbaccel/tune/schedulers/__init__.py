@@ -52,7 +52,7 @@ _REFUSED = {"pb2": "PB2", "hb_bohb": "HyperBandForBOHB"}
 
 
 def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
-    """The scheduler of this name ("asha", "pbt", …) with those of the options that it has, as in Ray.
+    """The scheduler of this name ("asha", "pbt", …) with the options that it knows, as in Ray; others are ignored.
 
     Raises ValueError for another name.
 

@@ -42,20 +42,21 @@ class _Member:
 class PopulationBasedTraining(TrialScheduler):
     """Let the worst trials continue from the checkpoints of the best, with changed parameters.
 
-    time_attr, perturbation_interval  a trial is compared each time that so much has passed, "time_total_s" by default
-    burn_in_period                    not before this time
-    hyperparam_mutations              by parameter: a domain, a function, a list of values, or a dict of these
-    quantile_fraction                 the worst and the best share of the trials, from 0 to 0.5
-    resample_probability              draw a new value instead of changing the old one
-    perturbation_factors              by which a number is multiplied; in a list, the value beside it is taken
-    custom_explore_fn                 called with the new config, returns it changed
-    log_config                        write each exchange into pbt_global.txt and pbt_policy_<trial>.txt
-    require_attrs                     a result without time or metric is an error
-    synch                             trials wait for each other at each interval, and all are compared at one time
-    seed                              not in Ray: makes the choices repeatable
+    time_attr              the result's time; by default seconds of the trial, "time_total_s"
+    perturbation_interval  a trial is compared with the others each time this much time has passed
+    burn_in_period         no trial is compared before this time
+    hyperparam_mutations   by parameter: a domain, a function, a list of values, or a dict of these
+    quantile_fraction      the worst and the best share of the trials, from 0 to 0.5
+    resample_probability   of drawing a new value instead of changing the old one
+    perturbation_factors   a number is multiplied by one of these; a list's value is replaced by its neighbour
+    custom_explore_fn      called with the new config, returns it changed
+    log_config             write each exchange into pbt_global.txt and pbt_policy_<trial>.txt
+    require_attrs          a result without time or metric is an error
+    synch                  trials wait for each other at each interval, and are then compared together
+    seed                   not in Ray: makes the choices repeatable
 
-    A function must report checkpoints and begin from get_checkpoint(): a trial without a checkpoint is no donor. A
-    class of trainables saves when it is one of the best.
+    A function must report checkpoints and begin from get_checkpoint(): without a checkpoint, no trial can copy it. A
+    Trainable class saves when it is one of the best.
 
     >>> pbt = PopulationBasedTraining(
     ...     "training_iteration", perturbation_interval=5, hyperparam_mutations={"lr": tune.loguniform(1e-4, 1e-1)})
@@ -125,7 +126,7 @@ class PopulationBasedTraining(TrialScheduler):
         self.num_perturbations = 0
 
     def on_complete(self, trial: str, result: Result) -> None:
-        """A trial that has ended is compared with nobody any more."""
+        """An ended trial is no longer compared."""
         self.on_remove(trial)
 
     def on_remove(self, trial: str) -> None:

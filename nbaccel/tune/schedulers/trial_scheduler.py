@@ -63,12 +63,13 @@ SAVE = Decision("continue", saves=True)
 
 
 class TrialScheduler:
-    """Decides after each result whether its trial goes on. A subclass overrides Ray's hooks, or those without `trial`.
+    """Decides after each result whether its trial goes on.
 
-    Ray's hooks have a `controller`: get_trials(), get_live_trials(), get_trial(id), stop_trial(trial),
-    pause_trial(trial), has_resources_for_trial(trial). They get results with nested names joined ("eval/loss") besides.
-    The schedulers of this package need no controller: `add`, `on_result`, `on_complete` and `on_remove` have no clock,
-    process or file. `metric` and `mode` may be given here or in TuneConfig, not in both.
+    A subclass overrides Ray's hooks, `on_trial_result` and others with a `controller`, or nbaccel's, which need none:
+    `add`, `on_result`, `on_complete` and `on_remove`. The controller has get_trials(), get_live_trials(),
+    get_trial(id), stop_trial(trial), pause_trial(trial) and has_resources_for_trial(trial). Results for Ray's hooks
+    also have the names of nested metrics joined ("eval/loss"). Give `metric` and `mode` here or in TuneConfig, not in
+    both.
     """
 
     CONTINUE, PAUSE, STOP, NOOP = "CONTINUE", "PAUSE", "STOP", "NOOP"
@@ -103,7 +104,7 @@ class TrialScheduler:
         return self._mode
 
     def set_search_properties(self, metric: str | None, mode: str | None, **spec: Any) -> bool:
-        """Take metric and mode of TuneConfig; False if they are given here too."""
+        """Take metric and mode from TuneConfig; False if they were given here too."""
         if (self.metric and metric) or (self.mode and mode):
             return False
         self._metric, self._mode = self._metric or metric, self._mode or mode
@@ -130,7 +131,7 @@ class TrialScheduler:
         return self.on_result(trial.id, result)
 
     def on_trial_complete(self, controller: Any, trial: Any, result: dict[str, Any]) -> None:
-        """A trial that ran has ended well: by itself, by a stopper or by this scheduler."""
+        """A running trial has ended without an error: by itself, a stopper or this scheduler."""
         self.on_complete(trial.id, result)
 
     def on_trial_error(self, controller: Any, trial: Any) -> None:
@@ -138,7 +139,7 @@ class TrialScheduler:
         self.on_remove(trial.id)
 
     def on_trial_remove(self, controller: Any, trial: Any) -> None:
-        """A trial was ended that did not run, or by a person."""
+        """A trial ended that was not running, or a person ended it."""
         self.on_remove(trial.id)
 
     def choose_trial_to_run(self, controller: Any) -> Any:
@@ -155,10 +156,10 @@ class TrialScheduler:
         return f"Using {type(self).__name__}."
 
     def save(self, checkpoint_path: str) -> None:
-        """Write the state into a file, when a trial has ended; those of this package are told all results again."""
+        """Write the state into a file; called when a trial has ended. nbaccel's own replay the results instead."""
 
     def restore(self, checkpoint_path: str) -> None:
-        """Take the state from the file, in a restored experiment."""
+        """Read the state from the file, in a restored experiment."""
 
     # ---- those of this package
 
@@ -223,12 +224,13 @@ class AsyncHyperBandScheduler(TrialScheduler):
     """Stop trials that are not among the best when they reach a rung.
 
     time_attr         the result's time: "training_iteration" counts reports
-    max_t             trials have finished at this time, unless stop_last_trials is False
+    max_t             trials end at this time, unless stop_last_trials is False
     grace_period      the first rung: no trial stops before it
-    reduction_factor  of the trials at a rung, the best 1 / reduction_factor go on; the rungs are grace_period times
-                      the powers of it
-    brackets          above 1, trials are spread at random over brackets, each of which leaves out one more of the first
-                      rungs
+    reduction_factor  of the trials at a rung, the best 1 / reduction_factor go on; the rungs are grace_period *
+                      reduction_factor ** 0, 1, 2, …
+    brackets          above 1, each trial gets a random bracket; each bracket leaves out one more of the first rungs
+
+    Raises ValueError for invalid values.
     """
 
     needs_metric = True
@@ -334,12 +336,12 @@ class HyperBandScheduler(TrialScheduler):
     """Stop the worse trials of a bracket when all of them have come to the end of a round.
 
     time_attr         the result's time: "training_iteration" counts reports
-    max_t             the longest that a trial goes on
+    max_t             the longest time of a trial
     reduction_factor  of the trials of a round, the best 1 / reduction_factor go on
-    stop_last_trials  trials that have come to max_t end; else they go on
+    stop_last_trials  True: trials end at max_t
 
-    ASHAScheduler, which does not wait, is the better choice unless the waiting is wanted. A function must report
-    checkpoints and begin from get_checkpoint(), else a trial that has paused begins anew.
+    ASHAScheduler does not wait and is mostly the better choice. A function must report checkpoints and begin from
+    get_checkpoint(), else a trial that has paused starts over.
 
     >>> config = tune.TuneConfig(metric="loss", mode="min", scheduler=HyperBandScheduler(max_t=27))
     """
@@ -481,9 +483,9 @@ class MedianStoppingRule(TrialScheduler):
 
     time_attr             the result's time; by default seconds of the trial, "time_total_s"
     grace_period          no trial stops before this time
-    min_samples_required  so many other trials must have come as far
-    hard_stop             False: such a trial pauses, if it has a checkpoint, and goes on when no other one waits
-    min_time_slice        a trial that has gone on after a pause goes on for this long at least
+    min_samples_required  how many other trials must have come as far
+    hard_stop             False: such a trial pauses, if it has a checkpoint, and goes on when no other trial waits
+    min_time_slice        after a pause, a trial runs at least for this time
 
     >>> config = tune.TuneConfig(metric="loss", mode="min", scheduler=MedianStoppingRule(grace_period=5))
     """

@@ -15,7 +15,7 @@ TRIAL_INDEX = "__trial_index__"
 
 
 class Searcher:
-    """Override suggest() and on_trial_complete(); and save() and restore(), for an experiment that is restored.
+    """Override suggest() and on_trial_complete(), and for restored experiments save() and restore().
 
     >>> class Halving(Searcher):
     ...     def __init__(self): super().__init__(metric="loss", mode="min"); self.x = 1.0
@@ -49,7 +49,7 @@ class Searcher:
         return False
 
     def suggest(self, trial_id: str) -> dict[str, Any] | str | None:
-        """The config of a new trial; None if there is none now, FINISHED if there is none any more."""
+        """The config of a new trial; None if there is none now, FINISHED after the last."""
         raise NotImplementedError(f"{type(self).__name__} has no suggest(self, trial_id): it returns a config.")
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ class Searcher:
                 self.add_evaluated_point(trial.config, value, error=trial.status == "ERROR")
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """Whether the searcher itself sees to this number."""
+        """Whether the searcher enforces this limit itself."""
         return False
 
     def save(self, checkpoint_path: str) -> None:
@@ -89,19 +89,19 @@ class Searcher:
         raise NotImplementedError(f"{type(self).__name__} has no save(self, checkpoint_path).")
 
     def restore(self, checkpoint_path: str) -> None:
-        """Take its state from the file; called when an experiment is restored."""
+        """Read its state from the file; called when an experiment is restored."""
         raise NotImplementedError(f"{type(self).__name__} has no restore(self, checkpoint_path).")
 
     def get_state(self) -> dict[str, Any]:
-        """What `set_state` takes."""
+        """Its state, for `set_state`."""
         raise NotImplementedError(f"{type(self).__name__} has no get_state(self): save(checkpoint_path) writes a file.")
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go on from what `get_state` returned."""
+        """Take the state that `get_state` returned."""
         raise NotImplementedError(f"{type(self).__name__} has no set_state(self, state): restore(checkpoint_path).")
 
     def save_to_dir(self, checkpoint_dir: str, session_str: str = "default") -> None:
-        """Save into a file of a folder, which is replaced as a whole."""
+        """Save into a file of the folder, replaced atomically."""
         path = os.path.join(checkpoint_dir, self.CKPT_FILE_TMPL.format(session_str))
         part = os.path.join(checkpoint_dir, f".{os.path.basename(path)}")
         self.save(part)
@@ -157,9 +157,9 @@ class Wrapped(Searcher):
 
 
 class ConcurrencyLimiter(Wrapped):
-    """A search, for at most so many trials at one time; TuneConfig(max_concurrent_trials=...) does the same.
+    """Limits a search to `max_concurrent` trials at one time, as TuneConfig(max_concurrent_trials=...) does.
 
-    batch  wait until all of them have ended before the next ones are suggested
+    batch  wait until all of these have ended before suggesting the next ones
 
     >>> from nbaccel.tune.search.optuna import OptunaSearch
     >>> two_at_a_time = ConcurrencyLimiter(OptunaSearch(seed=1), max_concurrent=2)
@@ -193,10 +193,9 @@ class ConcurrencyLimiter(Wrapped):
 
 
 class Repeater(Wrapped):
-    """Each suggested config is tried several times, and the searcher learns the mean of the metric.
+    """Runs each suggested config `repeat` times; the searcher learns the mean of the metric.
 
-    repeat     how often
-    set_index  a trial finds its number among them as config["__trial_index__"]
+    set_index  config["__trial_index__"] of a trial is the number of the repetition, from 0
     """
 
     def __init__(self, searcher: Searcher, repeat: int = 1, set_index: bool = True) -> None:
@@ -221,7 +220,7 @@ class Repeater(Wrapped):
         return {**self._config, **index}
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Nothing: the mean of all is learned at the end."""
+        """Do nothing: the mean is learned at the end."""
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         first = self._groups.pop(trial_id)[0]
@@ -264,7 +263,7 @@ def known_arguments(function: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_searcher(search_alg: str, **kwargs: Any) -> Any:
-    """The search of this name, "random" or "optuna", with those of the options that it has, as in Ray.
+    """The search of this name, "random" or "optuna", with the options that it knows, as in Ray; others are ignored.
 
     Raises ValueError for another name.
     """

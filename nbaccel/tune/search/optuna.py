@@ -1,4 +1,4 @@
-"""OptunaSearch: what a user says about a search by Optuna. `optuna_study` asks and tells."""
+"""OptunaSearch, and the study that it asks for configs and tells of results."""
 
 from __future__ import annotations
 
@@ -19,26 +19,27 @@ from nbaccel.tune.search.variant_generator import has_nested_grids, with_point
 from nbaccel.tune.trial import Trial, TrialState
 from nbaccel.views.sinks import notify
 
+__all__ = ["OptunaSearch"]
+
 
 class OptunaSearch(Searcher):
     """Let Optuna choose the configs, and learn from the results of trials. Arguments as in Ray Tune.
 
     space               a dict of domains or of Optuna's distributions, or a function of an Optuna trial that calls
                         trial.suggest_float("lr", 1e-4, 1) and may return further parameters. By default param_space
-    metric, mode        if they are not those of TuneConfig; lists of the same length search for several goals
+    metric, mode        if not given in TuneConfig; lists of the same length: several objectives
     points_to_evaluate  configs to begin with; Optuna chooses the parameters that they leave out
     sampler             any sampler of Optuna; by default TPESampler, which knows which trials are under way
     study_name          the name in `storage`; by default the experiment's
     storage             where Optuna keeps the study too: an object or a URL such as "sqlite:///study.db", which
-                        optuna-dashboard reads. By default the study is in memory, and the experiment's journal fills
-                        it again
+                        optuna-dashboard reads. By default it is in memory, and refilled in a restored experiment
     seed                of the default sampler
     evaluated_rewards   the known results of points_to_evaluate, which are then not run
 
-    As many trials run at one time as fit: TuneConfig(max_concurrent_trials=...) sets fewer, from which Optuna learns
-    more for each trial. `results.study` is the study, for optuna.visualization.
+    As many trials run at one time as fit. With fewer, TuneConfig(max_concurrent_trials=...), Optuna learns more from
+    each. `results.study` is the study, for optuna.visualization.
 
-    Raises ImportError if Optuna is not installed.
+    Raises ImportError if Optuna is not installed, and ValueError for invalid values.
     """
 
     def __init__(
@@ -80,14 +81,14 @@ class OptunaSearch(Searcher):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The arguments, for the experiment's journal: without the password of a database."""
+        """The arguments as they are stored with the experiment, without a database's password."""
         names = ("space", "metric", "mode", "points_to_evaluate", "sampler", "study_name", "storage")
         given = {name: getattr(self, name) for name in (*names, "evaluated_rewards")} | {"seed": self.sampler_seed}
         given["storage"] = without_password(self.storage)
         return {name: value for name, value in given.items() if value not in (None, [])}
 
     def seed(self) -> int:
-        """A number from which follows what Optuna does not choose; the experiment's journal keeps it."""
+        """The seed of what Optuna does not choose; it is stored with the experiment."""
         return self.sampler_seed if self.sampler_seed is not None else secrets.randbits(32)
 
     # ---- for whoever asks it without an experiment: a searcher around it, or a loop of one's own
@@ -124,7 +125,7 @@ class OptunaSearch(Searcher):
         Path(checkpoint_path).write_bytes(pickle.dumps(study.trials))
 
     def restore(self, checkpoint_path: str) -> None:
-        """Begin with what a file has that `save` wrote. Give only files that you trust: pickle runs their code."""
+        """Read what `save` wrote. Read only files that you trust: pickle runs their code."""
         self.earlier = pickle.loads(Path(checkpoint_path).read_bytes())
         self._face = self.study = None
 

@@ -475,7 +475,7 @@ def uniform(lower: float, upper: float) -> Float:
 
 
 def quniform(lower: float, upper: float, q: float) -> Float:
-    """A multiple of `q`; both bounds belong to it and must be multiples of `q`.
+    """A multiple of `q` from `lower` to `upper`, which must be multiples of `q` too.
 
     >>> tune.quniform(0, 1, 0.25).sample() in (0, 0.25, 0.5, 0.75, 1)
     True
@@ -484,7 +484,7 @@ def quniform(lower: float, upper: float, q: float) -> Float:
 
 
 def loguniform(lower: float, upper: float, base: object = None) -> Float:
-    """A real number; 1e-4 to 1e-3 is as likely as 1e-3 to 1e-2. `base` changes nothing, in Ray as well.
+    """A real number from `lower` up to `upper` on a logarithmic scale. `base` changes nothing, as in Ray.
 
     >>> 1e-4 <= tune.loguniform(1e-4, 1e-1).sample() < 1e-1
     True
@@ -493,12 +493,12 @@ def loguniform(lower: float, upper: float, base: object = None) -> Float:
 
 
 def qloguniform(lower: float, upper: float, q: float, base: object = None) -> Float:
-    """A multiple of `q` on a logarithmic scale."""
+    """A multiple of `q` from `lower` to `upper`, multiples too, on a logarithmic scale."""
     return Float(lower, upper, Quantized(LogUniform(base), q))
 
 
 def randn(mean: float = 0.0, sd: float = 1.0) -> Float:
-    """A normally distributed real number.
+    """A normally distributed real number; `sd`: standard deviation.
 
     >>> drawn = tune.randn(mean=10, sd=2).sample()
     """
@@ -520,7 +520,7 @@ def randint(lower: int, upper: int) -> Integer:
 
 
 def qrandint(lower: int, upper: int, q: int = 1) -> Integer:
-    """A multiple of `q` from `lower` to `upper`, which belongs to it unless `q` is 1 (Ray's rule).
+    """A multiple of `q` from `lower` to `upper`; if `q` is 1, to `upper - 1`, as in Ray.
 
     >>> tune.qrandint(0, 6, 3).sample() in (0, 3, 6)
     True
@@ -543,7 +543,7 @@ def qlograndint(lower: int, upper: int, q: int, base: object = None) -> Integer:
 
 
 def choice(categories: Sequence[Any]) -> Categorical:
-    """One of these values.
+    """One of these values, all equally likely.
 
     >>> tune.choice(["relu", "gelu"]).sample() in ("relu", "gelu")
     True
@@ -552,7 +552,7 @@ def choice(categories: Sequence[Any]) -> Categorical:
 
 
 def sample_from(func: Callable[..., Any]) -> Function:
-    """What `func(config)` returns, where `config` has the values of the other parameters; also `func()`.
+    """What `func(config)` returns; `config` has the other parameters. `func()` works too.
 
     >>> space = {"lr": tune.uniform(0, 1), "decay": tune.sample_from(lambda config: config["lr"] / 10)}
     """

@@ -285,13 +285,13 @@ class BasicVariantGenerator:
         self.random_state = random_state
 
     def seed(self) -> int:
-        """A number from which all configs follow; the experiment's journal keeps it."""
+        """The seed of all configs; it is stored with the experiment."""
         if isinstance(self.random_state, int):
             return self.random_state
         return generator(self.random_state).getrandbits(48)
 
     def configs(self, space: Mapping[str, Any], num_samples: int, seed: int) -> Iterator[Space]:
-        """The configs in order; without end if `num_samples` is -1. The same seed gives the same configs."""
+        """The configs in order, endless if `num_samples` is -1. The same seed gives the same configs."""
         check(space)
         rng = random.Random(seed)
         for point in self.points_to_evaluate:
@@ -302,7 +302,7 @@ class BasicVariantGenerator:
             number += 1
 
     def count(self, space: Mapping[str, Any], num_samples: int) -> int | None:
-        """The number of configs; None if there is no end, or if drawn values hold grids again."""
+        """The number of configs; None if endless, or unknown because drawn values contain grids."""
         if num_samples < 0 or has_nested_grids(space):
             return None
         points = sum(grid_size(with_point(space, point)) for point in self.points_to_evaluate)

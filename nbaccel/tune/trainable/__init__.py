@@ -58,7 +58,7 @@ class TrainingResult:
 
 
 class Trainable:
-    """A trial as a class. Override setup() and step(), and save_checkpoint() and load_checkpoint() to go on later.
+    """A trial as a class. Override setup() and step(), and to resume later save_checkpoint() and load_checkpoint().
 
     >>> class Net(tune.Trainable):
     ...     def setup(self, config):
@@ -74,8 +74,8 @@ class Trainable:
     >>> tune.Tuner(Net, param_space={"start": 1.0}, run_config=stop).fit()[0].metrics["loss"]
     0.125
 
-    step() is called until a stop rule or a scheduler ends the trial, or a result has done=True. Each trial has an
-    object of its own; with TuneConfig(reuse_actors=True), one whose reset_config() returns True serves further trials.
+    step() is called until a stop rule or a scheduler ends the trial, or a result has done=True. Each trial has its own
+    object; with TuneConfig(reuse_actors=True), an object whose reset_config() returns True serves further trials.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Trainable:
     # ---- to override
 
     def setup(self, config: dict[str, Any]) -> None:
-        """Begin: build what the steps need."""
+        """Build what the steps need; called first."""
 
     def step(self) -> dict[str, Any]:
         """One step; returns its metrics."""
@@ -113,20 +113,20 @@ class Trainable:
         )
 
     def load_checkpoint(self, checkpoint: Any) -> None:
-        """Go on from what save_checkpoint has returned; the folder if that was no dict."""
+        """Resume from the dict that save_checkpoint returned, else from its folder."""
         raise NotImplementedError(
             f"{type(self).__name__} has no load_checkpoint(self, checkpoint), and the trial goes on from one."
         )
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        """Begin anew with another config; False: make a new object instead."""
+        """Start over with another config; False: a new object is made instead."""
         return False
 
     def cleanup(self) -> None:
-        """The end: give back what setup() took."""
+        """Release what setup() took; called last."""
 
     def log_result(self, result: dict[str, Any]) -> None:
-        """Called with each result, complete, before it is reported."""
+        """Called with each complete result before it is reported."""
 
     def _export_model(self, export_formats: list[str], export_dir: str) -> dict[str, str]:
         return {}
@@ -138,13 +138,13 @@ class Trainable:
 
     @classmethod
     def resource_help(cls, config: dict[str, Any]) -> str:
-        """Words about the resources that it wants."""
+        """A text about the resources that it needs."""
         return ""
 
     # ---- to call
 
     def train(self) -> dict[str, Any]:
-        """One step; returns its metrics with the counters and facts that are added."""
+        """One step; returns its metrics with those of get_auto_filled_metrics()."""
         start = time.monotonic()
         result = self.step()
         if not isinstance(result, Mapping):
@@ -173,7 +173,7 @@ class Trainable:
         return found
 
     def train_buffered(self, buffer_time_s: float, max_buffer_length: int = 1000) -> list[dict[str, Any]]:
-        """Several steps: until so many seconds have passed, a result is done, or there are so many."""
+        """Step until `buffer_time_s` seconds are over, a result is done, or there are `max_buffer_length`."""
         results: list[dict[str, Any]] = []
         until = time.monotonic() + buffer_time_s
         while len(results) < max_buffer_length:
@@ -185,7 +185,7 @@ class Trainable:
     def get_auto_filled_metrics(
         self, now: datetime | None = None, time_this_iter: float | None = None, debug_metrics_only: bool = False
     ) -> dict[str, Any]:
-        """The counters and facts that are added to each result."""
+        """What is added to each result: trial_id, training_iteration, time_total_s, hostname and more."""
         now = now or datetime.now()
         found = {
             "trial_id": self.trial_id,
@@ -204,7 +204,7 @@ class Trainable:
         return found if not debug_metrics_only else {each: found[each] for each in ("trial_id", "date", "timestamp")}
 
     def save(self, checkpoint_dir: str | None = None) -> TrainingResult:
-        """Save into a folder, by default a new one of the trial; `restore` takes what this returns."""
+        """Save into a folder, by default a new one in the trial's; returns what `restore` takes."""
         folder = checkpoint_dir or tempfile.mkdtemp(prefix=f"checkpoint_{self._iteration:06d}-", dir=self.logdir)
         os.makedirs(folder, exist_ok=True)
         found = self.save_checkpoint(folder)
@@ -216,7 +216,7 @@ class Trainable:
         return TrainingResult(Checkpoint(folder), dict(self._last_result))
 
     def restore(self, checkpoint_path: str | os.PathLike[str] | Checkpoint | TrainingResult) -> None:
-        """Go on from a checkpoint: what `save` returned, or its folder."""
+        """Resume from a checkpoint: what `save` returned, or its folder. Raises FileNotFoundError."""
         if isinstance(checkpoint_path, TrainingResult):
             checkpoint_path = checkpoint_path.checkpoint
         folder = Path(checkpoint_path.path if isinstance(checkpoint_path, Checkpoint) else checkpoint_path)
@@ -230,7 +230,7 @@ class Trainable:
         self.load_checkpoint(pickle.loads(state.read_bytes()) if state.exists() else str(folder))
 
     def counts_on(self, iteration: int, time_total: float) -> None:
-        """Count on from here."""
+        """Set the counters: steps, and seconds."""
         self._iteration, self._time_total = iteration, time_total
         self._iterations_since_restore, self._time_since_restore = 0, 0.0
 
@@ -242,7 +242,7 @@ class Trainable:
         *,
         facts: OwnTrial | None = None,
     ) -> bool:
-        """Begin anew with another config, if reset_config() can; returns whether it did."""
+        """Start over with another config, if reset_config() can; returns whether it could."""
         self.config = dict(new_config)
         if facts is not None:
             self._facts, self._folder = facts, facts.folder
@@ -255,7 +255,7 @@ class Trainable:
         self.cleanup()
 
     def export_model(self, export_formats: list[str] | str, export_dir: str | None = None) -> dict[str, str]:
-        """Write the model in these formats, by _export_model(); returns the paths by format."""
+        """Write the model in these formats with _export_model(); returns {format: path}."""
         formats = [export_formats] if isinstance(export_formats, str) else list(export_formats)
         return self._export_model(formats, export_dir or self.logdir)
 
@@ -263,7 +263,7 @@ class Trainable:
 
     @property
     def logdir(self) -> str:
-        """The trial's folder; outside of a trial a temporary one."""
+        """The trial's folder; without a trial a temporary one."""
         self._folder = self._folder or tempfile.mkdtemp(prefix=f"{type(self).__name__}-")
         return self._folder
 
@@ -273,6 +273,7 @@ class Trainable:
 
     @property
     def training_iteration(self) -> int:
+        """The number of steps so far."""
         return self._iteration
 
     @property
@@ -285,6 +286,7 @@ class Trainable:
 
     @property
     def trial_resources(self) -> dict[str, float]:
+        """The sum of what the trial holds."""
         return self._facts.resources
 
     def get_config(self) -> dict[str, Any]:
@@ -301,11 +303,11 @@ class Trainable:
         }
 
     def get_current_ip_pid(self) -> tuple[str, int]:
-        """The address of its machine, and the number of its process."""
+        """The IP address of its machine, and its process id."""
         return host_address(), os.getpid()
 
     def is_actor(self) -> bool:
-        """Whether a trial has made it."""
+        """Whether it belongs to a trial."""
         return self._facts.trial_id != OwnTrial.trial_id
 
 

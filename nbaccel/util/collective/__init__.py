@@ -46,7 +46,7 @@ class Backend:
 
 
 class ReduceOp(Enum):
-    """How tensors are put together."""
+    """The operation that combines tensors."""
 
     SUM = 0
     PRODUCT = 1
@@ -129,8 +129,8 @@ def init_collective_group(
 ) -> None:
     """Join a group; each of its `world_size` actors or tasks calls this with its own rank, and waits for the others.
 
-    `gloo_timeout` (milliseconds) holds for joining and for each operation. Raises ValueError for wrong arguments,
-    RuntimeError outside of an actor or task, for a second time, or where the backend is not there.
+    `gloo_timeout` (milliseconds) limits joining and each operation. Raises ValueError for invalid arguments,
+    RuntimeError outside of an actor or task, for a group it has joined, or if the backend is missing.
     """
     _check_inside()
     kind = _checked(world_size, rank, backend, group_name)
@@ -195,7 +195,7 @@ def create_collective_group(
     group_name: str = "default",
     gloo_timeout: int = 30000,
 ) -> None:
-    """Make a group of these actors from outside, each with its rank. Returns when all have joined."""
+    """From the driver, put these actors into a group with these ranks. Returns when all have joined."""
     if len(actors) != len(ranks):
         raise RuntimeError(f"Each actor needs one rank, but there are {len(actors)} actors and {len(ranks)} ranks.")
     if sorted(ranks) != list(range(world_size)):
@@ -223,13 +223,13 @@ def is_group_initialized(group_name: str = "default") -> bool:
 
 
 def get_rank(group_name: str = "default") -> int:
-    """This process's rank; -1 outside of the group."""
+    """This process's rank, from 0; -1 if it is not in the group."""
     _check_inside()
     return _groups[group_name].rank if group_name in _groups else -1
 
 
 def get_collective_group_size(group_name: str = "default") -> int:
-    """How many members the group has; -1 outside of it."""
+    """The number of members; -1 if this process is not one."""
     _check_inside()
     return _groups[group_name].world_size if group_name in _groups else -1
 
@@ -284,7 +284,7 @@ def broadcast(tensor: Any, src_rank: int = 0, group_name: str = "default") -> No
 
 
 def allgather(tensor_list: list[Any], tensor: Any, group_name: str = "default") -> None:
-    """Fill every member's `tensor_list` with the tensors of all, in the order of ranks."""
+    """Fill every member's `tensor_list`, `world_size` tensors of this shape, with the tensors of all by rank."""
     group, own = get_group_handle(group_name), _as_torch(tensor)
     group.process_group.allgather([_list_as_torch(group, tensor_list)], [own]).wait()
 
@@ -292,7 +292,7 @@ def allgather(tensor_list: list[Any], tensor: Any, group_name: str = "default") 
 def reducescatter(
     tensor: Any, tensor_list: list[Any], group_name: str = "default", op: ReduceOp = ReduceOp.SUM
 ) -> None:
-    """Sum (or another `op`) the `tensor_list` of all members; each member gets the part of its own rank."""
+    """Sum (or another `op`) the `tensor_list`s of all members; `tensor` gets the element of this member's rank."""
     torch = _torch()
     group, own = get_group_handle(group_name), _as_torch(tensor)
     together = torch.stack(_list_as_torch(group, tensor_list))
@@ -306,13 +306,13 @@ def barrier(group_name: str = "default") -> None:
 
 
 def send(tensor: Any, dst_rank: int, group_name: str = "default") -> None:
-    """Send a tensor to one other member, which calls recv()."""
+    """Send a tensor to `dst_rank`, which calls recv()."""
     group = _with_other(group_name, dst_rank)
     group.process_group.send([_as_torch(tensor)], dst_rank, 0).wait()
 
 
 def recv(tensor: Any, src_rank: int, group_name: str = "default") -> None:
-    """Receive a tensor from one other member, which calls send(). `tensor` must have its shape and type."""
+    """Receive a tensor, which `src_rank` sends by send(), into `tensor` of the same shape and type."""
     group = _with_other(group_name, src_rank)
     group.process_group.recv([_as_torch(tensor)], src_rank, 0).wait()
 

@@ -74,12 +74,12 @@ def ray_dask_get(
 
 
 def ray_dask_get_sync(dsk: Any, keys: Any, **kwargs: Any) -> Any:
-    """The same: submitting a graph takes one thread in any case."""
+    """The same as `ray_dask_get`, which submits a graph from one thread anyway."""
     return ray_dask_get(dsk, keys, **kwargs)
 
 
 def enable_dask_on_ray(shuffle: str | None = "tasks", use_shuffle_optimization: bool | None = True) -> Any:
-    """Make this Dask's scheduler, from now on or within a `with` block. `use_shuffle_optimization` is Ray's own."""
+    """Make this Dask's scheduler, from now on or within a `with` block. `use_shuffle_optimization` changes nothing."""
     return dask.config.set({"scheduler": ray_dask_get, "dataframe.shuffle.method": shuffle})
 
 
@@ -173,11 +173,11 @@ _HOOKS = ("ray_presubmit", "ray_postsubmit", "ray_pretask", "ray_posttask", "ray
 class RayDaskCallback:
     """Active within its `with` block, or between `register` and `unregister`. Each of its methods may be left out.
 
-    _ray_presubmit(task, key, deps)           before a node is submitted; a value other than None stands for the node's
+    _ray_presubmit(task, key, deps)           before a node is submitted; if it returns a value, the node does not run
     _ray_postsubmit(task, key, deps, ref)     after it was submitted
     _ray_pretask(key, refs)                   in the worker, before the node runs; returns a state
     _ray_posttask(key, result, pre_state)     in the worker, after it has run
-    _ray_postsubmit_all(refs, graph)          after the last was submitted; refs of what is computed
+    _ray_postsubmit_all(refs, graph)          after the last was submitted; refs of the wanted keys
     _ray_finish(result)                       when the result is there
     """
 

@@ -31,10 +31,10 @@ _CHUNKS_AHEAD_PER_ACTOR = 2  # of a streamed map: one running, one waiting
 
 
 class Pool(SafeFinalizer):
-    """A pool of `processes` actors (default: one for each CPU of the cluster) with multiprocessing's methods.
+    """A pool of `processes` actors (default: one per CPU of the cluster) with multiprocessing.Pool's methods.
 
-    `ray_remote_args` are options of the actors: `{"num_gpus": 1}` gives each a device. `maxtasksperchild` replaces an
-    actor after so many calls. `ray_address` is passed to init() where that has not been called.
+    `ray_remote_args` are options of the actors: `{"num_gpus": 1}` gives each a device. An actor is replaced after
+    `maxtasksperchild` calls. `ray_address` goes to init() if that has not been called.
 
     >>> with Pool(2, ray_remote_args={"num_gpus": 0.5}) as pool:
     ...     pool.map(abs, [-1, -2])
@@ -76,7 +76,7 @@ class Pool(SafeFinalizer):
         callback: Callable[[Any], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
     ) -> AsyncResult:
-        """As `apply`, at once; the callbacks run in a thread of the pool."""
+        """Like `apply`, but returns an AsyncResult; the callbacks run in a thread of the pool."""
         self._check_running()
         result = AsyncResult(1, single=True, callback=callback, error_callback=error_callback)
         self._dispatcher.submit(CallChunk(func, [(tuple(args or ()), kwargs or {})], 0, result))
@@ -94,6 +94,7 @@ class Pool(SafeFinalizer):
         callback: Callable[[list[Any]], object] | None = None,
         error_callback: Callable[[BaseException], object] | None = None,
     ) -> AsyncResult:
+        """Like `map`, but returns an AsyncResult."""
         return self._map_async(func, [(item,) for item in iterable], chunksize, callback, error_callback)
 
     def starmap(self, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
@@ -108,12 +109,11 @@ class Pool(SafeFinalizer):
         error_callback: Callable[[BaseException], object] | None = None,
         chunksize: int | None = None,
     ) -> AsyncResult:
+        """Like `starmap`, but returns an AsyncResult."""
         return self._map_async(func, [tuple(item) for item in iterable], chunksize, callback, error_callback)
 
     def imap(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int | None = 1) -> StreamedResult:
-        """An iterator of the values in order, a PoolTaskError where a call raised; the iterable is read as they are
-        taken.
-        """
+        """An iterator of the values in order, a PoolTaskError if a call raised; reads the iterable as it goes."""
         return self._stream(func, iterable, chunksize or 1, ordered=True)
 
     def imap_unordered(
@@ -151,13 +151,13 @@ class Pool(SafeFinalizer):
     # --- life ---
 
     def close(self) -> None:
-        """Takes no more calls; those it has are finished, then the actors end."""
+        """Takes no more calls and finishes those it has; then the actors end."""
         if not self._closed:
             self._closed = True
             self._dispatcher.end(at_once=False)
 
     def terminate(self) -> None:
-        """Ends the actors at once; what they had not finished fails with ActorDiedError."""
+        """Ends the actors at once; unfinished calls fail with ActorDiedError."""
         self._closed = True
         self._dispatcher.end(at_once=True)
 

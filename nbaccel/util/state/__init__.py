@@ -53,7 +53,7 @@ def list_tasks(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[TaskState]:
-    """Tasks, running ones first; waiting ones say why. `filters` are tuples such as ("state", "=", "RUNNING").
+    """At most `limit` tasks, running ones first; `why` says why one waits. `filters`: [("state", "=", "RUNNING")].
 
     >>> failed = list_tasks(filters=[("state", "=", "FAILED")])
     """
@@ -150,7 +150,7 @@ def list_jobs(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> list[JobState]:
-    """Drivers, including those that have left."""
+    """Drivers, including those that have ended."""
     return _list(JobState, filters, limit)
 
 
