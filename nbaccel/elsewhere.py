@@ -131,6 +131,7 @@ _PATHS = {
     "tune.schedulers.async_hyperband": ("tune.schedulers", "ASHAScheduler, AsyncHyperBandScheduler"),
     "tune.schedulers.hyperband": ("tune.schedulers", "HyperBandScheduler"),
     "tune.schedulers.median_stopping_rule": ("tune.schedulers", "MedianStoppingRule"),
+    "tune.schedulers.pbt": ("tune.schedulers", "PopulationBasedTraining, PopulationBasedTrainingReplay"),
     "tune.search.basic_variant": ("tune.search", "BasicVariantGenerator"),
     "tune.search.concurrency_limiter": ("tune.search", "ConcurrencyLimiter"),
     "tune.search.repeater": ("tune.search", "Repeater"),

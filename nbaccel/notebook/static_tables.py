@@ -15,7 +15,7 @@ from nbaccel.views.node_tables import node_names
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
 from nbaccel.views.tables import Labels
-from nbaccel.views.task_lines import Seen, TaskLine
+from nbaccel.views.task_lines import TableContext, TaskLine
 
 MOST_ROWS = 8  # devices with a row each; more are tiles
 GROUPS_SHOWN = 8  # the number of holders named below the tiles
@@ -156,17 +156,19 @@ def tasks(snapshot: Snapshot, lines: Sequence[TaskLine], empty: str = tables.NO_
     """A row for each line of tasks, and below it why it waits or failed. `at` says when this was so."""
     if not lines:
         return _nothing(empty)
-    seen = Seen.of(snapshot)
-    columns = task_lines.columns(lines, seen, without=["Id", "Pid", "Load", "Why"])  # with the name, or below the row
-    cells = [[_cell(head, text, line, seen) for head, text in columns.items()] for line in lines]
+    context = TableContext.of(snapshot)
+    columns = task_lines.columns(
+        lines, context, without=["Id", "Pid", "Load", "Why"]
+    )  # with the name, or below the row
+    cells = [[_cell(head, text, line, context) for head, text in columns.items()] for line in lines]
     heads = ["Task" if head == "Name" else head for head in columns]
     return blocks.table("Tasks", heads, cells, below=_reasons([line.why() for line in lines]), at=at)
 
 
-def _cell(head: str, text: task_lines.Cell, line: TaskLine, seen: Seen) -> Html:
+def _cell(head: str, text: task_lines.Cell, line: TaskLine, context: TableContext) -> Html:
     """One cell: drawn in the way of its column, or in words."""
     draw = (_OF_FUNCTION if line.function else _OF_TASK).get(head)
-    return blocks.words(text(line, seen)) if draw is None else draw(line, seen)
+    return blocks.words(text(line, context)) if draw is None else draw(line, context)
 
 
 def _reasons(whys: Sequence[str]) -> list[Html]:
@@ -177,7 +179,7 @@ def _reasons(whys: Sequence[str]) -> list[Html]:
     ]
 
 
-def _task_name(line: TaskLine, seen: Seen) -> Html:
+def _task_name(line: TaskLine, context: TableContext) -> Html:
     """The name of one task, or of several that wait for the same, over its id and its process."""
     row = line.first
     number = f"× {line.number}" if line.number > 1 else ""
@@ -185,28 +187,28 @@ def _task_name(line: TaskLine, seen: Seen) -> Html:
     return blocks.name_cell(line.name, wording.sentence([number, id, f"pid {row.pid}" if row.pid else ""]))
 
 
-def _task_state(line: TaskLine, seen: Seen) -> Html:
+def _task_state(line: TaskLine, context: TableContext) -> Html:
     return blocks.pill(tables.state_word(line.first.state), task_colour(line.first))
 
 
-def _task_devices(line: TaskLine, seen: Seen) -> Html:
+def _task_devices(line: TaskLine, context: TableContext) -> Html:
     """The devices that it has, or quietly what it asks for."""
     row = line.first
-    on = tables.devices_of_task(row.device_ids, row.node_id, seen.named)
+    on = tables.devices_of_task(row.device_ids, row.node_id, context.named)
     return blocks.words(on) if on else blocks.words(wording.demand(row.demand), quiet=True)
 
 
-def _took(line: TaskLine, seen: Seen) -> Html:
+def _took(line: TaskLine, context: TableContext) -> Html:
     """How long it takes, and below it how far it is."""
-    time, _, far = tables.took(line.first, seen.snapshot.time).partition(" · ")
+    time, _, far = tables.took(line.first, context.snapshot.time).partition(" · ")
     return blocks.two_lines(blocks.words(time), far)
 
 
-def _function_name(line: TaskLine, seen: Seen) -> Html:
+def _function_name(line: TaskLine, context: TableContext) -> Html:
     return blocks.name_cell(line.name, "" if line.is_partial else f"× {line.number}")
 
 
-def _function_state(line: TaskLine, seen: Seen) -> Html:
+def _function_state(line: TaskLine, context: TableContext) -> Html:
     """How far the tasks of a function are, and how many failed."""
     return _newest(line) if line.is_partial else _progress(line)
 
@@ -229,7 +231,7 @@ def _newest(line: TaskLine) -> Html:
 
 
 # The columns that are drawn in a way of their own, on the line of a task and on that of a function.
-Draw = Callable[[TaskLine, Seen], Html]
+Draw = Callable[[TaskLine, TableContext], Html]
 _OF_TASK: dict[str, Draw] = {"Name": _task_name, "State": _task_state, "Devices": _task_devices, "Took": _took}
 _OF_FUNCTION: dict[str, Draw] = {"Name": _function_name, "State": _function_state}
 

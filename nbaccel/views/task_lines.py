@@ -169,71 +169,71 @@ def of_many(snapshot: Snapshot) -> list[TaskLine]:
     return [TaskLine([], wording.plain(row.name), row) for row in many]
 
 
-class Seen(Struct, frozen=True):
+class TableContext(Struct, frozen=True):
     """What a cell of a table is written from, beside its line: the snapshot, and how that names its devices."""
 
     snapshot: Snapshot
     named: Labels
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> Seen:
+    def of(cls, snapshot: Snapshot) -> TableContext:
         return cls(snapshot, tables.labels_of_devices(snapshot.devices))
 
 
-Cell = Callable[[TaskLine, Seen], str]
+Cell = Callable[[TaskLine, TableContext], str]
 
 
-def _of_task(text: Callable[[TaskRow, Seen], str]) -> Cell:
+def _of_task(text: Callable[[TaskRow, TableContext], str]) -> Cell:
     """A column that is empty on the line of a function."""
-    return lambda line, seen: "" if line.function else text(line.first, seen)
+    return lambda line, context: "" if line.function else text(line.first, context)
 
 
-def _name(line: TaskLine, seen: Seen) -> str:
+def _name(line: TaskLine, context: TableContext) -> str:
     return line.name if line.number == 1 or line.is_partial else f"{line.name} × {line.number}"
 
 
-def _devices(row: TaskRow, seen: Seen) -> str:
+def _devices(row: TaskRow, context: TableContext) -> str:
     """The devices that a task has, or what it asks for."""
-    return tables.devices_of_task(row.device_ids, row.node_id, seen.named) or wording.demand(row.demand)
+    return tables.devices_of_task(row.device_ids, row.node_id, context.named) or wording.demand(row.demand)
 
 
-def _load(row: TaskRow, seen: Seen) -> str:
-    return tables.load(seen.snapshot, row.pid, row.node_id) if row.state.startswith("RUNNING") else ""
+def _load(row: TaskRow, context: TableContext) -> str:
+    return tables.load(context.snapshot, row.pid, row.node_id) if row.state.startswith("RUNNING") else ""
 
 
-def _peak(row: TaskRow, seen: Seen) -> str:
+def _peak(row: TaskRow, context: TableContext) -> str:
     return "" if row.peak_memory_bytes is None else wording.size(row.peak_memory_bytes)
 
 
 # Every column of a table of tasks, in order, and its text. Terminals show the text as it is; saved notebooks draw some
 # columns in their own way (notebook/static_tables.py).
 COLUMNS: dict[str, Cell] = {
-    "Id": _of_task(lambda row, seen: wording.short_id(row.task_id)),
+    "Id": _of_task(lambda row, context: wording.short_id(row.task_id)),
     "Name": _name,
-    "State": lambda line, seen: line.state(),
+    "State": lambda line, context: line.state(),
     "Devices": _of_task(_devices),
-    "Pid": _of_task(lambda row, seen: str(row.pid or "")),
+    "Pid": _of_task(lambda row, context: str(row.pid or "")),
     "Load": _of_task(_load),
-    "Cell": lambda line, seen: line.alike(lambda each: tables.cell_words(each, seen.snapshot)),
-    "Started": _of_task(lambda row, seen: tables.started(row, seen.snapshot.time)),
-    "Took": _of_task(lambda row, seen: tables.took(row, seen.snapshot.time)),
+    "Cell": lambda line, context: line.alike(lambda each: tables.cell_words(each, context.snapshot)),
+    "Started": _of_task(lambda row, context: tables.started(row, context.snapshot.time)),
+    "Took": _of_task(lambda row, context: tables.took(row, context.snapshot.time)),
     "Peak": _of_task(_peak),
-    "Why": lambda line, seen: line.why(),
+    "Why": lambda line, context: line.why(),
 }
 OPTIONAL = {"Load", "Peak"}  # left out where no line has anything in them
 
 
-def columns(lines: Sequence[TaskLine], seen: Seen, without: Collection[str]) -> dict[str, Cell]:
+def columns(lines: Sequence[TaskLine], context: TableContext, without: Collection[str]) -> dict[str, Cell]:
     """The columns of a table of these lines, `without` those that it does not show."""
-    empty = {head for head in OPTIONAL if not any(COLUMNS[head](line, seen) for line in lines)}
+    empty = {head for head in OPTIONAL if not any(COLUMNS[head](line, context) for line in lines)}
     return {head: text for head, text in COLUMNS.items() if head not in empty and head not in without}
 
 
 def table(snapshot: Snapshot, lines: Sequence[TaskLine]) -> Table:
     """The lines as text; a task that waits or failed has its reason."""
-    seen = Seen.of(snapshot)
-    shown = columns(lines, seen, without=["Peak"])
-    rows = [tuple(text(line, seen) for text in shown.values()) for line in lines]
+    context = TableContext.of(snapshot)
+    shown = columns(lines, context, without=["Peak"])
+    rows = [tuple(text(line, context) for text in shown.values()) for line in lines]
     return Table("Tasks", tuple(shown), rows, empty=tables.NO_TASK)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from nbaccel import elsewhere
-from nbaccel.tune.schedulers.pbt import PopulationBasedTraining, PopulationBasedTrainingReplay
 from nbaccel.tune.schedulers.trial_scheduler import (
     ASHAScheduler,
     AsyncHyperBandScheduler,
     FIFOScheduler,
     HyperBandScheduler,
     MedianStoppingRule,
+    PopulationBasedTraining,
+    PopulationBasedTrainingReplay,
     TrialScheduler,
 )
 from nbaccel.tune.search import known_arguments
