@@ -126,7 +126,9 @@ def shapes(number: int, devices: int) -> list[Terms]:
         labels = (("zone", f"z{each % 7}"),) if each % 11 == 0 else ()
         job = 1 + each % JOBS
         choices = (Choice(tuple(sorted(demand)), Placement(labels=labels)),)
-        terms = Terms(f"f{each}", TaskKind.TASK, b"f%d" % each, choices, job=job, pool=WorkerPool(job))
+        terms = Terms(
+            f"f{each}", TaskKind.TASK, function_key=b"f%d" % each, choices=choices, job=job, pool=WorkerPool(job)
+        )
         if gpus:  # a task on a device has a process of its own
             terms = msgspec.structs.replace(terms, fresh=True, max_calls=1)
         found.append(terms)

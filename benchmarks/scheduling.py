@@ -72,7 +72,7 @@ class Bench:
 @cache
 def terms(choices: tuple[Choice, ...] = ONE_CPU, kind: TaskKind = TaskKind.TASK, **options: Any) -> Terms:
     """As a head has them: once for all tasks of a kind."""
-    return Terms("f", kind, b"f", choices, job=1, pool=POOL, **options)
+    return Terms("f", kind, function_key=b"f", choices=choices, job=1, pool=POOL, **options)
 
 
 def task(number: int, choices: tuple[Choice, ...] = ONE_CPU, **options: Any) -> Task:
@@ -115,7 +115,9 @@ def nodes(number: int, tasks: int = 10_000) -> float:
 def calls(number: int = 10_000) -> float:
     """Calls of one actor by one caller."""
     bench = Bench(head())
-    of_actor = Terms("A", TaskKind.ACTOR_CREATION, b"f", ONE_CPU, job=1, pool=POOL, actor=ActorTerms(lasting=()))
+    of_actor = Terms(
+        "A", TaskKind.ACTOR_CREATION, function_key=b"f", choices=ONE_CPU, job=1, pool=POOL, actor=ActorTerms(lasting=())
+    )
     creation = Task(of_actor, b"c", actor_id=b"a")
     bench.notify(ev.TasksSubmitted([creation]))
     bench.answer()

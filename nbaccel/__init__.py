@@ -39,8 +39,7 @@ if TYPE_CHECKING:
         timeline,
         wait,
     )
-    from nbaccel.completion_order import as_completed
-    from nbaccel.executor import Executor
+    from nbaccel.executor import Executor, as_completed
     from nbaccel.explaining import explain, probe, recycle, ref_of, stack
     from nbaccel.handles.ids import ActorClassID, FunctionID, Language, UniqueID
     from nbaccel.handles.refs import DynamicObjectRefGenerator
@@ -149,8 +148,7 @@ _MODULES = {
     "runtime_context": "get_runtime_context",
     "starting": "init",
     "explaining": "explain probe recycle ref_of stack",
-    "completion_order": "as_completed",
-    "executor": "Executor",
+    "executor": "Executor as_completed",
     "waits.progress_bar": "progress",
 }
 _LAZY = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -1,13 +1,16 @@
-"""`concurrent.futures` on a cluster: for libraries that take an executor."""
+"""`concurrent.futures` on a cluster: an executor for libraries that take one, and `as_completed` for refs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent import futures
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from nbaccel import api
 from nbaccel import engine as engines
+from nbaccel.handles.option_checks import with_article
+from nbaccel.handles.refs import ObjectRef
 from nbaccel.waits import stopping
 from nbaccel.waits.ref_future import RefFuture
 
@@ -105,3 +108,61 @@ def _calling(kind: type) -> Callable[..., Any]:
 
 def _check() -> None:
     """An empty function, used to check the options."""
+
+
+# ---- refs in the order in which they become ready, in a `for` or an `async for`
+
+
+T = TypeVar("T")
+
+
+class as_completed(Generic[T]):
+    """Iterate over refs as they become ready; a duplicate comes once.
+
+    >>> refs = [nbaccel.put(x) for x in range(3)]
+    >>> sorted(nbaccel.get(ref) for ref in nbaccel.as_completed(refs))
+    [0, 1, 2]
+    """
+
+    def __init__(self, refs: Iterable[ObjectRef[T]], *, timeout: float | None = None) -> None:
+        self._refs = list(dict.fromkeys(refs))
+        self._timeout_s = timeout
+        for ref in self._refs:
+            if not isinstance(ref, ObjectRef):
+                raise TypeError(f"as_completed() takes ObjectRefs, got {with_article(type(ref).__name__)}.")
+
+    def __iter__(self) -> Iterator[ObjectRef[T]]:
+        left = self._refs
+        while left:
+            ready, left = api.wait(left, num_returns=1, timeout=self._timeout_s)
+            if not ready:
+                raise TimeoutError(f"{len(left)} of {len(self._refs)} refs were not ready within {self._timeout_s} s.")
+            yield from ready
+
+    async def __aiter__(self) -> AsyncIterator[ObjectRef[T]]:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        arrived: asyncio.Queue[ObjectRef[T]] = asyncio.Queue()
+        engine = engines.current()
+        for ref in self._refs:
+            engine.call_when_ready(ref, partial(_hand_over, loop, arrived, ref))
+        left = dict.fromkeys(self._refs)
+        while left:
+            following = asyncio.ensure_future(arrived.get())
+            stopping.await_in_thread(following, list(left))
+            try:
+                ref = await asyncio.wait_for(following, self._timeout_s)
+            except asyncio.CancelledError:
+                for waiting in left:  # the cell's end will tell whether Stop was the reason
+                    stopping.await_was_cancelled(waiting)
+                raise
+            del left[ref]
+            yield ref
+
+
+def _hand_over(loop: Any, arrived: Any, ref: ObjectRef[Any]) -> None:
+    try:
+        loop.call_soon_threadsafe(arrived.put_nowait, ref)
+    except RuntimeError:
+        pass  # the loop was closed: nobody iterates any more

@@ -210,6 +210,10 @@ class ResourceOptions(Struct, frozen=True, kw_only=True):
                 "placement_group is given: without one the index must be -1."
             )
 
+    def facts(self) -> dict[str, Any]:
+        """What every engine keeps of these options for views, as fields of `TaskFacts`."""
+        return {"internal": self.internal}
+
     def asks_accelerator(self) -> bool:
         """Whether these options ask for a device of any family, by num_gpus, gpu_memory or a name in resources."""
         return bool(self.num_gpus or self.gpu_memory or any(self.resources.get(name) for name in ACCELERATORS))

@@ -6,7 +6,7 @@ The text of every cell comes from `views`, as for terminals; this module only ad
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from nbaccel.notebook import blocks
 from nbaccel.notebook.blocks import Html
@@ -15,7 +15,7 @@ from nbaccel.views.node_tables import node_names
 from nbaccel.views.palette import HUES
 from nbaccel.views.snapshot import ActorRow, DeviceRow, Holder, Snapshot, TaskRow
 from nbaccel.views.tables import Labels
-from nbaccel.views.task_lines import TaskLine
+from nbaccel.views.task_lines import TableContext, TaskLine
 
 MOST_ROWS = 8  # devices with a row each; more are tiles
 GROUPS_SHOWN = 8  # the number of holders named below the tiles
@@ -156,14 +156,19 @@ def tasks(snapshot: Snapshot, lines: Sequence[TaskLine], empty: str = tables.NO_
     """A row for each line of tasks, and below it why it waits or failed. `at` says when this was so."""
     if not lines:
         return _nothing(empty)
-    named = tables.labels_of_devices(snapshot.devices)
-    peak = any(line.first.peak_memory_bytes is not None for line in lines if not line.function)
-    columns = ["Task", "State", "Devices", "Cell", "Started", "Took", *(["Peak"] if peak else [])]
-    cells = []
-    for line in lines:
-        drawn = _function(line, snapshot) if line.function else _task(line, snapshot, named)
-        cells.append([*drawn, *([blocks.words(_peak(line))] if peak else [])])
-    return blocks.table("Tasks", columns, cells, below=_reasons([line.why() for line in lines]), at=at)
+    context = TableContext.of(snapshot)
+    columns = task_lines.columns(
+        lines, context, without=["Id", "Pid", "Load", "Why"]
+    )  # with the name, or below the row
+    cells = [[_cell(head, text, line, context) for head, text in columns.items()] for line in lines]
+    heads = ["Task" if head == "Name" else head for head in columns]
+    return blocks.table("Tasks", heads, cells, below=_reasons([line.why() for line in lines]), at=at)
+
+
+def _cell(head: str, text: task_lines.Cell, line: TaskLine, context: TableContext) -> Html:
+    """One cell: drawn in the way of its column, or in words."""
+    draw = (_OF_FUNCTION if line.function else _OF_TASK).get(head)
+    return blocks.words(text(line, context)) if draw is None else draw(line, context)
 
 
 def _reasons(whys: Sequence[str]) -> list[Html]:
@@ -174,40 +179,38 @@ def _reasons(whys: Sequence[str]) -> list[Html]:
     ]
 
 
-def _task(line: TaskLine, snapshot: Snapshot, named: Labels) -> list[Html]:
-    """The cells of one task, or of several that wait for the same."""
-    row, now = line.first, snapshot.time
-    on = tables.devices_of_task(row.device_ids, row.node_id, named)
+def _task_name(line: TaskLine, context: TableContext) -> Html:
+    """The name of one task, or of several that wait for the same, over its id and its process."""
+    row = line.first
     number = f"× {line.number}" if line.number > 1 else ""
     id = f"#{wording.short_id(row.task_id)}" + (" …" if number else "")
-    return [
-        blocks.name_cell(line.name, wording.sentence([number, id, f"pid {row.pid}" if row.pid else ""])),
-        blocks.pill(tables.state_word(row.state), task_colour(row)),
-        blocks.words(on) if on else blocks.words(wording.demand(row.demand), quiet=True),
-        blocks.words(line.alike(lambda each: tables.cell_words(each, snapshot))),
-        blocks.words(tables.started(row, now)),
-        _took(row, now),
-    ]
+    return blocks.name_cell(line.name, wording.sentence([number, id, f"pid {row.pid}" if row.pid else ""]))
 
 
-def _took(row: TaskRow, now: float) -> Html:
+def _task_state(line: TaskLine, context: TableContext) -> Html:
+    return blocks.pill(tables.state_word(line.first.state), task_colour(line.first))
+
+
+def _task_devices(line: TaskLine, context: TableContext) -> Html:
+    """The devices that it has, or quietly what it asks for."""
+    row = line.first
+    on = tables.devices_of_task(row.device_ids, row.node_id, context.named)
+    return blocks.words(on) if on else blocks.words(wording.demand(row.demand), quiet=True)
+
+
+def _took(line: TaskLine, context: TableContext) -> Html:
     """How long it takes, and below it how far it is."""
-    time, _, far = tables.took(row, now).partition(" · ")
+    time, _, far = tables.took(line.first, context.snapshot.time).partition(" · ")
     return blocks.two_lines(blocks.words(time), far)
 
 
-def _function(line: TaskLine, snapshot: Snapshot) -> list[Html]:
-    """The cells of all tasks of a function: how far they are, and how many failed."""
-    where = blocks.words(line.alike(lambda each: tables.cell_words(each, snapshot)))
-    below = "" if line.is_partial else f"× {line.number}"
-    return [
-        blocks.name_cell(line.name, below),
-        _newest(line) if line.is_partial else _progress(line),
-        blocks.NOTHING,
-        where,
-        blocks.NOTHING,
-        blocks.NOTHING,
-    ]
+def _function_name(line: TaskLine, context: TableContext) -> Html:
+    return blocks.name_cell(line.name, "" if line.is_partial else f"× {line.number}")
+
+
+def _function_state(line: TaskLine, context: TableContext) -> Html:
+    """How far the tasks of a function are, and how many failed."""
+    return _newest(line) if line.is_partial else _progress(line)
 
 
 def _progress(line: TaskLine) -> Html:
@@ -227,9 +230,10 @@ def _newest(line: TaskLine) -> Html:
     )
 
 
-def _peak(line: TaskLine) -> str:
-    known = None if line.function else line.first.peak_memory_bytes
-    return "" if known is None else wording.size(known)
+# The columns that are drawn in a way of their own, on the line of a task and on that of a function.
+Draw = Callable[[TaskLine, TableContext], Html]
+_OF_TASK: dict[str, Draw] = {"Name": _task_name, "State": _task_state, "Devices": _task_devices, "Took": _took}
+_OF_FUNCTION: dict[str, Draw] = {"Name": _function_name, "State": _function_state}
 
 
 def actors(snapshot: Snapshot, shown: Iterable[ActorRow] | None = None, *, at: str = "") -> Html:

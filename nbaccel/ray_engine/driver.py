@@ -170,9 +170,8 @@ class RayEngine:
     def _announce_nested(self, task_id: bytes, about: CallFacts, submitted_at: float, actor_id: bytes | None) -> None:
         """In a worker: the reports of the task that runs here tell views of the one that it has submitted."""
         note = {
+            **about.as_row(),
             "task_id": task_id,
-            "name": about.name,
-            "kind": about.kind.words,
             "demand": about.demand,
             "parent": self._parent_task(),
             "submitted_at": submitted_at,

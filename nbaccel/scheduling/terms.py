@@ -5,7 +5,8 @@
                                                                 │
               Task = Terms + an id + facts of its arguments ────┴──► scheduler, workers, views
 ```
-A field that is added to `Terms` is therefore known in every process. Quantities are in 1/10_000 of a resource.
+A field that is added to `Terms` is therefore known in every process; one that is added to `TaskFacts`, on every engine.
+Quantities are in 1/10_000 of a resource.
 """
 
 from __future__ import annotations
@@ -105,13 +106,27 @@ NO_ACTOR = ActorTerms()
 NO_POOL = WorkerPool(0)
 
 
-class Terms(msgspec.Struct, frozen=True, array_like=True):
-    """All of a task that stays the same from call to call."""
+class TaskFacts(msgspec.Struct, frozen=True, array_like=True):
+    """What every engine keeps of a task for views: the same for all calls of a function with the same options.
+
+    The options give these fields by name (`facts()` of an options record).
+    """
 
     name: str
     kind: TaskKind
-    function_key: bytes  # of a call: empty, its actor has the class. Counts calls for max_calls, learns their length
-    choices: tuple[Choice, ...]  # tried in order; the first is what the user asked
+    internal: bool = False  # nbaccel submits it for itself: no view counts or lists it
+
+    def as_row(self) -> dict[str, Any]:
+        """These facts as fields of a `TaskRow`; on Ray also as those of the note of a task that another submits."""
+        return {"name": self.name, "kind": self.kind.words}
+
+
+class Terms(TaskFacts, frozen=True, array_like=True, kw_only=True):
+    """All of a task that stays the same from call to call."""
+
+    # Of a call empty: its actor has the class. Calls of one key are counted for max_calls, and their length is learnt.
+    function_key: bytes = b""
+    choices: tuple[Choice, ...] = ()  # tried in order; the first is what the user asked
     num_returns: int = 1  # or STREAMING, or DYNAMIC
     actor: ActorTerms = NO_ACTOR  # of a creation
     other_functions: tuple[bytes, ...] = ()  # by choice: what runs there in place of function_key; b"": nothing else
@@ -135,7 +150,6 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
     hide_unassigned: bool | None = None  # None: as init() says
     backpressure: int | None = None  # a stream may be so many items ahead of its reader; None: without limit
     capture: bool = False  # its submissions run in its placement group
-    internal: bool = False  # nbaccel submits it for itself: no view counts or lists it
     # What only the head knows: whatever a client writes here, `of_job` writes over.
     number: int = 0  # the head's number for these terms, by which workers know them
     job: int = 0

@@ -6,7 +6,7 @@ The names are those of Ray Tune 2.60.
   tuner ─► setting_up ─► runner ─► trial_decisions  decides, with a scheduler and a stopper; no clock, no process
              └── search    ├─► trial_session               a task for each trial, an actor that they report to;
                            │        │                      run_trial(), report(), get_checkpoint(), get_context()
-                           │        └── trainer_trial: a trainer's workers, whose reports go on to the trial
+                           │        └── TrainerTrial: a trainer's workers, whose reports go on to the trial
                            └─► experiment_journal          one append-only file; goes on after a crash
   result_grid ◄── trial records
 ```

@@ -22,7 +22,7 @@ from nbaccel.tune import comparing, experiment_journal, stopper
 from nbaccel.tune import schedulers as scheduler_names
 from nbaccel.tune.error import could_not_write
 from nbaccel.tune.experiment_journal import MOST_BITS, ExperimentPast, OpenExperiment, UnknownValue, decoded, encoded
-from nbaccel.tune.resources import requested_by
+from nbaccel.tune.resources import SCALING, TrainerTrial, requested_by
 from nbaccel.tune.runner import Runner, RunnerPlan
 from nbaccel.tune.schedulers import FIFOScheduler, TrialScheduler
 from nbaccel.tune.schedulers.trial_scheduler import DEFAULT_METRIC, SCHEDULER_STATE
@@ -44,7 +44,6 @@ from nbaccel.tune.search.sample import (
 )
 from nbaccel.tune.search.variant_generator import BasicVariantGenerator
 from nbaccel.tune.trainable import BoundTrainable, Trainable, is_class, name_of
-from nbaccel.tune.trainer_trial import SCALING, TrainerTrial
 from nbaccel.tune.trial import Trial, TrialNames, TrialState
 from nbaccel.tune.trial_decisions import Rules, TrialDecisions
 from nbaccel.tune.trial_session import ClassOptions

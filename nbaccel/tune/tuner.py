@@ -17,7 +17,7 @@ from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.tune import experiment_journal
 from nbaccel.tune.error import TuneError
 from nbaccel.tune.logger import Callback
-from nbaccel.tune.resources import PlacementGroupFactory, requested_by, with_resources
+from nbaccel.tune.resources import PlacementGroupFactory, TrainerTrial, requested_by, with_resources
 from nbaccel.tune.result_grid import ExperimentAnalysis, ResultGrid
 from nbaccel.tune.result_tables import ProgressReporter
 from nbaccel.tune.runner import Runner
@@ -25,7 +25,6 @@ from nbaccel.tune.schedulers.trial_scheduler import TrialScheduler
 from nbaccel.tune.setting_up import Wanted, refuse_another, start_again, start_new
 from nbaccel.tune.stopper import Stopper
 from nbaccel.tune.trainable import checked, is_class, refuse_what_cannot_be_sent
-from nbaccel.tune.trainer_trial import TrainerTrial
 from nbaccel.tune.trial import Trial
 from nbaccel.tune.tune_config import (
     ResumeConfig,

@@ -169,38 +169,72 @@ def of_many(snapshot: Snapshot) -> list[TaskLine]:
     return [TaskLine([], wording.plain(row.name), row) for row in many]
 
 
+class TableContext(Struct, frozen=True):
+    """What a cell of a table is written from, beside its line: the snapshot, and how that names its devices."""
+
+    snapshot: Snapshot
+    named: Labels
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> TableContext:
+        return cls(snapshot, tables.labels_of_devices(snapshot.devices))
+
+
+Cell = Callable[[TaskLine, TableContext], str]
+
+
+def _of_task(text: Callable[[TaskRow, TableContext], str]) -> Cell:
+    """A column that is empty on the line of a function."""
+    return lambda line, context: "" if line.function else text(line.first, context)
+
+
+def _name(line: TaskLine, context: TableContext) -> str:
+    return line.name if line.number == 1 or line.is_partial else f"{line.name} × {line.number}"
+
+
+def _devices(row: TaskRow, context: TableContext) -> str:
+    """The devices that a task has, or what it asks for."""
+    return tables.devices_of_task(row.device_ids, row.node_id, context.named) or wording.demand(row.demand)
+
+
+def _load(row: TaskRow, context: TableContext) -> str:
+    return tables.load(context.snapshot, row.pid, row.node_id) if row.state.startswith("RUNNING") else ""
+
+
+def _peak(row: TaskRow, context: TableContext) -> str:
+    return "" if row.peak_memory_bytes is None else wording.size(row.peak_memory_bytes)
+
+
+# Every column of a table of tasks, in order, and its text. Terminals show the text as it is; saved notebooks draw some
+# columns in their own way (notebook/static_tables.py).
+COLUMNS: dict[str, Cell] = {
+    "Id": _of_task(lambda row, context: wording.short_id(row.task_id)),
+    "Name": _name,
+    "State": lambda line, context: line.state(),
+    "Devices": _of_task(_devices),
+    "Pid": _of_task(lambda row, context: str(row.pid or "")),
+    "Load": _of_task(_load),
+    "Cell": lambda line, context: line.alike(lambda each: tables.cell_words(each, context.snapshot)),
+    "Started": _of_task(lambda row, context: tables.started(row, context.snapshot.time)),
+    "Took": _of_task(lambda row, context: tables.took(row, context.snapshot.time)),
+    "Peak": _of_task(_peak),
+    "Why": lambda line, context: line.why(),
+}
+OPTIONAL = {"Load", "Peak"}  # left out where no line has anything in them
+
+
+def columns(lines: Sequence[TaskLine], context: TableContext, without: Collection[str]) -> dict[str, Cell]:
+    """The columns of a table of these lines, `without` those that it does not show."""
+    empty = {head for head in OPTIONAL if not any(COLUMNS[head](line, context) for line in lines)}
+    return {head: text for head, text in COLUMNS.items() if head not in empty and head not in without}
+
+
 def table(snapshot: Snapshot, lines: Sequence[TaskLine]) -> Table:
     """The lines as text; a task that waits or failed has its reason."""
-    named = tables.labels_of_devices(snapshot.devices)
-    columns = ("Id", "Name", "State", "Devices", "Pid", "Load", "Cell", "Started", "Took", "Why")
-    rows = [_cells(line, snapshot, named) for line in lines]
-    made = Table("Tasks", columns, rows, empty=tables.NO_TASK)
-    return made if any(row[5] for row in rows) else tables.without_columns(made, {"Load"})
-
-
-def _cells(line: TaskLine, snapshot: Snapshot, named: Labels) -> tuple[str, ...]:
-    name = line.name if line.number == 1 or line.is_partial else f"{line.name} × {line.number}"
-    cell = line.alike(lambda each: tables.cell_words(each, snapshot))
-    if line.function:
-        return "", name, line.state(), "", "", "", cell, "", "", line.why()
-    row, now = line.first, snapshot.time
-    return (
-        wording.short_id(row.task_id),
-        name,
-        line.state(),
-        devices(row, named),
-        str(row.pid or ""),
-        tables.load(snapshot, row.pid, row.node_id) if row.state.startswith("RUNNING") else "",
-        cell,
-        tables.started(row, now),
-        tables.took(row, now),
-        line.why(),
-    )
-
-
-def devices(row: TaskRow, named: Labels) -> str:
-    """The devices that a task has, or what it asks for."""
-    return tables.devices_of_task(row.device_ids, row.node_id, named) or wording.demand(row.demand)
+    context = TableContext.of(snapshot)
+    shown = columns(lines, context, without=["Peak"])
+    rows = [tuple(text(line, context) for text in shown.values()) for line in lines]
+    return Table("Tasks", tuple(shown), rows, empty=tables.NO_TASK)
 
 
 def place(state: str) -> int:

@@ -444,12 +444,20 @@ def _asks(**amounts: float) -> tuple[Choice, ...]:
 
 TASK, CREATION = TaskKind.TASK, TaskKind.ACTOR_CREATION
 TEMPLATES = {
-    "task": Terms("task", TASK, b"f", _asks(CPU=1), max_retries=1),
-    "pair": Terms("pair", TASK, b"f", _asks(CPU=1), num_returns=2, max_retries=0),
-    "train": Terms("train", TASK, b"f", _asks(CPU=1, GPU=1), fresh=True, max_calls=1, max_retries=0),
-    "half": Terms("half", TASK, b"f", _asks(GPU=0.5), max_retries=1),
-    "stream": Terms("stream", TASK, b"f", _asks(CPU=1), num_returns=wire.STREAMING, max_retries=0),
-    "actor": Terms("Actor.__init__", CREATION, b"f", _asks(CPU=1), actor=ActorTerms(lasting=(), max_restarts=1)),
-    "learner": Terms("Learner.__init__", CREATION, b"f", _asks(GPU=1)),
-    "call": Terms("Actor.call", TaskKind.ACTOR_CALL, b"", _asks(), method="call"),
+    "task": Terms("task", TASK, function_key=b"f", choices=_asks(CPU=1), max_retries=1),
+    "pair": Terms("pair", TASK, function_key=b"f", choices=_asks(CPU=1), num_returns=2, max_retries=0),
+    "train": Terms(
+        "train", TASK, function_key=b"f", choices=_asks(CPU=1, GPU=1), fresh=True, max_calls=1, max_retries=0
+    ),
+    "half": Terms("half", TASK, function_key=b"f", choices=_asks(GPU=0.5), max_retries=1),
+    "stream": Terms("stream", TASK, function_key=b"f", choices=_asks(CPU=1), num_returns=wire.STREAMING, max_retries=0),
+    "actor": Terms(
+        "Actor.__init__",
+        CREATION,
+        function_key=b"f",
+        choices=_asks(CPU=1),
+        actor=ActorTerms(lasting=(), max_restarts=1),
+    ),
+    "learner": Terms("Learner.__init__", CREATION, function_key=b"f", choices=_asks(GPU=1)),
+    "call": Terms("Actor.call", TaskKind.ACTOR_CALL, choices=_asks(), method="call"),
 }

@@ -45,7 +45,7 @@ class Cluster:
     def submit(self, name, gpus, cell="a", kind=TaskKind.TASK, demand=None):
         number = len(self.submissions.all()) + 1
         ref, task_id = Ref(), bytes([number]) * 24
-        about = CallFacts(name, kind, demand or {"GPU": gpus})
+        about = CallFacts(name, kind, demand=demand or {"GPU": gpus})
         self.submissions.note(
             Submission(task_id, about, f"[{ord(cell)}]", self.now, None, weakref.ref(ref), cell.encode())
         )

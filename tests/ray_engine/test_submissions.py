@@ -21,7 +21,7 @@ class Ref:
 
 
 REF = Ref()
-TRAIN = CallFacts("train", TaskKind.TASK, {"GPU": 1.0})
+TRAIN = CallFacts("train", TaskKind.TASK, demand={"GPU": 1.0})
 STEP = CallFacts("Trainer.step", TaskKind.ACTOR_CALL)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from types import SimpleNamespace
 
@@ -44,6 +45,22 @@ def test_an_error_that_was_raised_here_is_known_before_its_task_says_that_it_end
     here = SimpleNamespace(job_id="01000000")
     (row,) = snapshot_building.rows(SnapshotFacts(tables, {TASK.hex(): note}, {}, submissions, here, False), {"n"})
     assert (row.state, row.why) == (state, raised)
+
+
+@pytest.mark.parametrize("begun", [{}, {"attempt": 0, "started_at": 1.0, "node_id": "n", "worker_id": "w", "pid": 7}])
+@pytest.mark.parametrize("here", [True, False], ids=["submitted here", "submitted by a task"])
+def test_a_row_has_the_facts_of_its_task_whoever_submitted_it(begun, here):
+    submissions, ref = Submissions(), Ref()
+    about = CallFacts("Trainer.step", TaskKind.ACTOR_CALL)
+    note = {"task_id": TASK.hex(), "submitted_at": time.time(), **(begun if here else about.as_row() | begun)}
+    if here:
+        submissions.note(Submission(TASK, about, "[1]", 0.0, None, weakref.ref(ref), b"cell"))
+        note |= {"kind": "actor call"} if begun else {}
+    tables = {"actors": [], "workers": {"w": 7}}
+    known = SnapshotFacts(tables, {TASK.hex(): note}, {}, submissions, SimpleNamespace(job_id="01000000"), False)
+    (row,) = snapshot_building.rows(known, {"n"})
+    assert {name: getattr(row, name) for name in about.as_row()} == about.as_row()
+    assert row.state == ("RUNNING" if begun else "SUBMITTED_TO_WORKER")
 
 
 @pytest.mark.parametrize(

@@ -738,9 +738,9 @@ def test_tasks_are_counted_by_function_whatever_they_are_called_and_however_many
 
 def test_the_constructor_of_an_actor_and_its_calls_are_counted_by_their_own_names() -> None:
     counts = FunctionCounts()
-    made = Terms("Keeper.__init__", TaskKind.ACTOR_CREATION, b"", (choice(CPU=1),), class_name="Keeper")
-    call = Terms("my call", TaskKind.ACTOR_CALL, b"", (choice(),), class_name="Keeper", method="step")
-    again = Terms("another", TaskKind.ACTOR_CALL, b"", (choice(),), class_name="Keeper", method="step")
+    made = Terms("Keeper.__init__", TaskKind.ACTOR_CREATION, choices=(choice(CPU=1),), class_name="Keeper")
+    call = Terms("my call", TaskKind.ACTOR_CALL, choices=(choice(),), class_name="Keeper", method="step")
+    again = Terms("another", TaskKind.ACTOR_CALL, choices=(choice(),), class_name="Keeper", method="step")
     assert counts.of(made).function == "Keeper.__init__"
     assert counts.of(call).function == "Keeper.step"
     assert counts.of(again) is counts.of(call)
@@ -749,8 +749,8 @@ def test_the_constructor_of_an_actor_and_its_calls_are_counted_by_their_own_name
 def test_functions_beyond_the_thousandth_are_counted_together() -> None:
     counts = FunctionCounts()
     for number in range(MOST_FUNCTIONS):
-        counts.of(Terms("f", TaskKind.TASK, b"", (choice(CPU=1),), method=f"f{number}")).came += 1
-    others = [counts.of(Terms("f", TaskKind.TASK, b"", (choice(CPU=1),), method=name)) for name in ("one", "two")]
+        counts.of(Terms("f", TaskKind.TASK, choices=(choice(CPU=1),), method=f"f{number}")).came += 1
+    others = [counts.of(Terms("f", TaskKind.TASK, choices=(choice(CPU=1),), method=name)) for name in ("one", "two")]
     assert others[0] is others[1] and others[0].function == ""
     assert len(list(counts)) == MOST_FUNCTIONS
     others[0].came += 1

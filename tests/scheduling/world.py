@@ -142,7 +142,16 @@ class World:
         actor = ActorTerms(**_taken(options, ActorTerms))
         said = _taken(options, Terms)
         said["cell_in_words"] = said.pop("cell", "")
-        terms = Terms(name, kind, name.encode(), choices or (choice(CPU=1),), job=job, pool=pool, actor=actor, **said)
+        terms = Terms(
+            name,
+            kind,
+            function_key=name.encode(),
+            choices=choices or (choice(CPU=1),),
+            job=job,
+            pool=pool,
+            actor=actor,
+            **said,
+        )
         task = Task(terms, f"t{number}".encode(), **options)
         self.tasks[task.task_id] = task
         return task

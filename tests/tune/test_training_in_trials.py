@@ -16,8 +16,7 @@ from nbaccel.train.data_parallel_trainer import DataParallelTrainer
 from nbaccel.train.errors import StopTraining
 from nbaccel.train.forwarding import Forwarding, TrialHost
 from nbaccel.train.session import Metrics
-from nbaccel.tune.resources import resources_of
-from nbaccel.tune.trainer_trial import TrainerTrial
+from nbaccel.tune.resources import TrainerTrial, resources_of
 from nbaccel.util.placement_group import PlacementGroup
 from tests.rig import wait_until
 from tests.tune import trainables

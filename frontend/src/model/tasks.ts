@@ -35,7 +35,7 @@ export interface TaskView {
   age: string;
   started: string;
   took: string; // with its progress and the time that is left
-  peak: string;
+  facts: string[]; // the text of each of FACTS
   why: string;
   asks: string;
   subject: string; // its function, or its actor's class
@@ -128,6 +128,11 @@ function withoutSubject(why: string, row: TaskRow) {
   return rest.startsWith("asks ") ? rest : why;
 }
 
+/** The columns that only show a text, where some task has any. */
+export const FACTS: { name: string; of: (row: TaskRow) => string }[] = [
+  { name: "Peak", of: (row) => (row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes)) },
+];
+
 function taskView(row: TaskRow, snapshot: Snapshot, now: number): TaskView {
   const state = stateWord(row.state);
   const start = state === "waiting" ? row.submitted_at : (row.started_at ?? row.submitted_at);
@@ -153,7 +158,7 @@ function taskView(row: TaskRow, snapshot: Snapshot, now: number): TaskView {
       started: row.started_at ?? Infinity,
       took: row.started_at == null ? -1 : (row.finished_at ?? now) - row.started_at,
     },
-    peak: row.peak_memory_bytes == null ? "" : size(row.peak_memory_bytes),
+    facts: FACTS.map(({ of }) => of(row)),
     why: [
       row.retry_of && `retry of #${shortId(row.retry_of)}`,
       row.choice ? `runs as ${plain(row.choice)}` : "",

@@ -16,7 +16,7 @@ import {
 } from "../components/parts";
 import type { Scene } from "../model/scene";
 import type { State } from "../model/state";
-import { STATES, grouped, tasksInSight, type Group, type Row, type TaskView } from "../model/tasks";
+import { FACTS, STATES, grouped, tasksInSight, type Group, type Row, type TaskView } from "../model/tasks";
 import { cancel, moreLine } from "./tables";
 
 export function drawTasks(scene: Scene, state: State) {
@@ -40,8 +40,16 @@ export function drawTasks(scene: Scene, state: State) {
   ];
 }
 
+/** One of FACTS, and its place there. */
+interface Fact {
+  name: string;
+  at: number;
+}
+
 function tableOf(rows: Row[], scene: Scene, state: State) {
-  const peak = scene.tasks.some((task) => task.peak);
+  const facts = FACTS.map(({ name }, at) => ({ name, at })).filter(({ at }) =>
+    scene.tasks.some((task) => task.facts[at]),
+  );
   const columns = [
     { name: "Task", sort: "task" },
     { name: "State", sort: "state" },
@@ -49,7 +57,7 @@ function tableOf(rows: Row[], scene: Scene, state: State) {
     "Cell",
     { name: "Started", sort: "started" },
     { name: "Took", sort: "took" },
-    ...(peak ? ["Peak"] : []),
+    ...facts.map(({ name }) => name),
     "",
   ];
   const { first, last, above, below, asks } = tasksInSight(rows, state.scrolled);
@@ -62,7 +70,7 @@ function tableOf(rows: Row[], scene: Scene, state: State) {
       row.task,
       row.inGroup,
       before && "task" in before ? before.task.why : "",
-      peak,
+      facts,
       columns.length,
       scene,
       state,
@@ -133,12 +141,12 @@ function groupRow(group: Group, columns: number, scene: Scene, state: State) {
 
 /** The row, and the line below it, as drawn last if nothing in them has changed: of hundreds, few change between two snapshots.
  * @param above the reason of the row above
- * @param peak whether there is such a column */
+ * @param facts those that have a column */
 function knownRow(
   task: TaskView,
   inGroup: boolean,
   above: string,
-  peak: boolean,
+  facts: Fact[],
   columns: number,
   scene: Scene,
   state: State,
@@ -155,7 +163,7 @@ function knownRow(
   ].join("\n");
   const known = state.rows.get(task.id);
   if (known?.content === content) return known.shape;
-  const row = taskRow(task, inGroup, peak, scene, state);
+  const row = taskRow(task, inGroup, facts, scene, state);
   const shape = task.why ? [row, reasonRow(task, above, columns)] : [row];
   state.rows.set(task.id, { content, shape });
   return shape;
@@ -174,7 +182,7 @@ function reasonRow(task: TaskView, above: string, columns: number) {
   );
 }
 
-function taskRow(task: TaskView, inGroup: boolean, peak: boolean, scene: Scene, state: State) {
+function taskRow(task: TaskView, inGroup: boolean, facts: Fact[], scene: Scene, state: State) {
   const below = [`#${task.short}`, task.pid && `pid ${task.pid}`].filter(Boolean).join(" · ");
   return (
     <tr key={task.id} data-task={task.id} class={inGroup ? "inner" : undefined}>
@@ -187,11 +195,11 @@ function taskRow(task: TaskView, inGroup: boolean, peak: boolean, scene: Scene, 
       {whereCell(task.cell, state)}
       {cell(task.started, "nowrap")}
       {tookCell(task.took)}
-      {peak && (
-        <td class="nowrap" data-head="peak">
-          {task.peak}
+      {facts.map(({ name, at }) => (
+        <td key={name} class="nowrap" data-head={name.toLowerCase()}>
+          {task.facts[at]}
         </td>
-      )}
+      ))}
       {cell(
         [
           cancel(task, scene, state),

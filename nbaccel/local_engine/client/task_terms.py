@@ -114,8 +114,6 @@ def method_terms(method: ActorMethod, options: MethodOptions, **common: Any) -> 
     return Terms(
         name=options.name or f"{method.handle._class_name}.{spec.name}",
         kind=TaskKind.ACTOR_CALL,
-        function_key=b"",
-        choices=(),
         num_returns=_num_returns(options.num_returns, spec.is_generator),
         max_retries=options.max_task_retries,
         retry_exceptions=_pickled_types(options.retry_exceptions or False),
@@ -144,7 +142,7 @@ def _shared(options: ResourceOptions) -> dict[str, Any]:
         "environment": submitter.environment_key(environment),
         "how": submitter.how_started(options.runtime_env or {}),
         "hide_unassigned": True if options.hide_unassigned is None and hides else options.hide_unassigned,
-        "internal": options.internal,
+        **options.facts(),
     }
 
 

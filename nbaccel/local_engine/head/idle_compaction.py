@@ -60,7 +60,7 @@ def pack(records: list[TaskRecord], held_by: int) -> Callable[[], list[TaskRecor
 
 def _lonely() -> TaskRecord:
     """A record that nobody holds."""
-    terms = Terms("", TASK, b"", ())
+    terms = Terms("", TASK)
     task = Task(terms, b"", TaskEntry(wire.Submit(b"", 0), terms, 0, 0.0))
     return TaskRecord(task, None, None, 0, 0.0)
 

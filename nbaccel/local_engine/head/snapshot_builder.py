@@ -295,9 +295,8 @@ class Rows:
         terms = task.terms
         choice = terms.choices[record.choice] if terms.choices else None
         return TaskRow(
+            **terms.as_row(),
             task_id=task.task_id.hex(),
-            name=terms.name,
-            kind=terms.kind.words,
             state=record.state.name,
             job=task.job,
             demand={name: amount / UNIT for name, amount in choice.demand} if choice is not None else {},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 import ray
@@ -16,7 +17,7 @@ from nbaccel.ray_engine.reports import device_rows, planning
 from nbaccel.ray_engine.reports.reports import ActorFacts, DeviceSample, Note, RaysNode, RaysTables
 from nbaccel.ray_engine.session import internals
 from nbaccel.ray_engine.submission.submissions import Submission, Submissions
-from nbaccel.scheduling.terms import TaskKind
+from nbaccel.scheduling.terms import TaskFacts, TaskKind
 from nbaccel.views import task_lines, wording
 from nbaccel.views.snapshot import ActorRow, Alert, ListedGroup, NodeRow, Runtime, Snapshot, TaskRow, WorkerRow
 
@@ -293,31 +294,33 @@ def _ready(waiting: list[Submission]) -> dict[bytes, str]:
 
 def _of_note(note: Note, known: SnapshotFacts, nodes_alive: set[str]) -> TaskRow:
     asked = known.submissions.get(bytes.fromhex(note["task_id"]))
-    row = TaskRow(
+    row = _row(note, asked, known, "RUNNING")
+    row.demand = row.demand or note.get("assigned") or {}
+    row.device_ids = _devices(note, known)
+    row.node_id, row.worker_id, row.pid = note.get("node_id"), note.get("worker_id"), note.get("pid")
+    row.actor_id = note.get("actor_id")
+    row.started_at, row.finished_at, row.attempt = note["started_at"], note.get("ended_at"), note["attempt"]
+    row.peak_memory_bytes, row.progress = note.get("peak_memory_bytes"), _pair(note.get("progress"))
+    _set_end(row, note, asked.error if asked is not None else "", known, nodes_alive)
+    return row
+
+
+def _row(note: Note, asked: Submission | None, known: SnapshotFacts, state: str) -> TaskRow:
+    """What is known of every task: from its note, and from its submission if that was here."""
+    noted: Mapping[str, Any] = note
+    facts = {name: noted[name] for name in TaskFacts.__struct_fields__ if name in noted}
+    return TaskRow(
+        **(facts if asked is None else asked.about.as_row()),
         task_id=note["task_id"],
-        name=asked.about.name if asked is not None else note["name"],
-        kind=note["kind"],
-        state="RUNNING",
+        state=state,
         job=known.job,
-        demand=note.get("demand") or (asked.about.demand if asked is not None else note.get("assigned") or {}),
-        device_ids=_devices(note, known),
-        node_id=note.get("node_id"),
-        worker_id=note.get("worker_id"),
-        pid=note.get("pid"),
-        actor_id=note.get("actor_id"),
+        demand=note.get("demand") or (asked.about.demand if asked is not None else {}),
         parent_task_id=note.get("parent"),
         cell=_cell(note, known),
         submitted_at=asked.submitted_at if asked is not None else note.get("submitted_at"),
-        started_at=note["started_at"],
-        finished_at=note.get("ended_at"),
-        attempt=note["attempt"],
         choice=note.get("choice") or (asked.about.choice if asked is not None else ""),
         choice_why=note.get("choice_why") or (asked.about.choice_why if asked is not None else ""),
-        peak_memory_bytes=note.get("peak_memory_bytes"),
-        progress=_pair(note.get("progress")),
     )
-    _set_end(row, note, asked.error if asked is not None else "", known, nodes_alive)
-    return row
 
 
 def _pair(progress: tuple[float, float] | None) -> tuple[float, float] | None:
@@ -398,23 +401,12 @@ def _of_submission(
         if not made and time.time() > each.submitted_at + REPORTS_COME_S:
             known.submissions.forget(each.task_id)
         return None
-    return TaskRow(
-        task_id=each.task_id.hex(),
-        name=each.about.name,
-        kind=each.about.kind.words,
-        state=state,
-        job=known.job,
-        demand=each.about.demand,
-        actor_id=each.actor_id.hex() if each.actor_id else None,
-        cell=each.cell,
-        submitted_at=each.submitted_at,
-        why=(each.error or UNREPORTED.get(ready.get(each.task_id, ""), NO_REPORT))
-        if state in ("FAILED", "CANCELLED")
-        else "",
-        error_type=ready.get(each.task_id, ""),
-        choice=each.about.choice,
-        choice_why=each.about.choice_why,
-    )
+    row = _row({"task_id": each.task_id.hex()}, each, known, state)
+    row.actor_id = each.actor_id.hex() if each.actor_id else None
+    row.error_type = ready.get(each.task_id, "")
+    if state in ("FAILED", "CANCELLED"):
+        row.why = each.error or UNREPORTED.get(row.error_type, NO_REPORT)
+    return row
 
 
 def _state(each: Submission, ready: dict[bytes, str], actors: dict[str, str]) -> str | None:
@@ -449,21 +441,11 @@ def _nested(note: Note, actors: dict[str, str], known: SnapshotFacts) -> TaskRow
     state = _state_of_nested(note, actors, known)
     if state is None:
         return None
-    cancelled = state == "CANCELLED"
-    return TaskRow(
-        task_id=note["task_id"],
-        name=note["name"],
-        kind=note["kind"],
-        state=state,
-        why=UNREPORTED["TASK_CANCELLED"] if cancelled else "",
-        error_type="TASK_CANCELLED" if cancelled else "",
-        job=known.job,
-        demand=note.get("demand") or {},
-        actor_id=note.get("submitted_actor"),
-        parent_task_id=note.get("parent"),
-        cell=_cell(note, known),
-        submitted_at=note.get("submitted_at"),
-    )
+    row = _row(note, None, known, state)
+    row.actor_id = note.get("submitted_actor")
+    if state == "CANCELLED":
+        row.error_type, row.why = "TASK_CANCELLED", UNREPORTED["TASK_CANCELLED"]
+    return row
 
 
 def shown_rows(tasks: Iterable[TaskRow], more: int = 0) -> list[TaskRow]:

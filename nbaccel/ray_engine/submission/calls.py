@@ -72,8 +72,10 @@ class RayTasks:
         choices = self._choosing.choices(options, demand_of_task)
         chosen, label, why = choices.left[0]
         name = options.name or function._short_name
-        demand, internal = quantities(demand_of_task(chosen)), chosen.internal
-        about = CallFacts(name, TaskKind.TASK, demand, label, why, options=chosen, internal=internal)
+        demand = quantities(demand_of_task(chosen))
+        about = CallFacts(
+            name, TaskKind.TASK, demand=demand, choice=label, choice_why=why, options=chosen, **chosen.facts()
+        )
         raises = choices.never and self._session.refuses_infeasible
         bound: Bound
         if raises:

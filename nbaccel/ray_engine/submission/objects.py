@@ -282,7 +282,14 @@ class Bookkeeper:
         placed, held = (quantities(each) for each in demand_of_actor(choice.options))
         name, options = f"{running._name}.__init__", choice.options
         about = CallFacts(
-            name, TaskKind.ACTOR_CREATION, placed, choice.label, choice.why, held, options, options.internal
+            name,
+            TaskKind.ACTOR_CREATION,
+            demand=placed,
+            choice=choice.label,
+            choice_why=choice.why,
+            held=held,
+            options=options,
+            **options.facts(),
         )
         creation = _creation_of(actor_id)
         cell, parent = source or ("", b"")

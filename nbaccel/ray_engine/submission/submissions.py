@@ -17,23 +17,20 @@ import ray
 from nbaccel.handles.options import ResourceOptions
 from nbaccel.handles.refs import ObjectRefGenerator
 from nbaccel.ray_engine.rays import RaysRef, RaysStream, is_stream
-from nbaccel.scheduling.terms import TaskKind
+from nbaccel.scheduling.terms import TaskFacts, TaskKind
 
 MOST_KEPT = 5_000
 MOST_PARENTS = 20_000  # tasks whose cell is known, for their output
 
 
-class CallFacts(msgspec.Struct, frozen=True):
+class CallFacts(TaskFacts, frozen=True, kw_only=True):
     """The facts that all calls of a function with the same options share."""
 
-    name: str
-    kind: TaskKind
     demand: dict[str, float] = {}
     choice: str = ""  # the words of the fallback that was taken
     choice_why: str = ""
     held: dict[str, float] = {}  # of an actor: its resources once it is placed
     options: ResourceOptions | None = None  # what was asked, with the choice that was taken; None of a call
-    internal: bool = False  # nbaccel submits it for itself
 
 
 class Submission(msgspec.Struct, gc=False):

@@ -49,7 +49,7 @@ class House:
 
     def create(self, actor_id: bytes, name: str = "", *, detached: bool = False) -> TaskEntry:
         terms = Terms(
-            "Actor.__init__", TaskKind.ACTOR_CREATION, b"f", (), job=1, class_name="Actor",
+            "Actor.__init__", TaskKind.ACTOR_CREATION, function_key=b"f", job=1, class_name="Actor",
             actor=ActorTerms(name=name, namespace="ns", detached=detached),
         )  # fmt: skip
         entry = TaskEntry(wire.Submit(actor_id * 2, 0, actor_id=actor_id), terms, 1, 0.0)

@@ -334,7 +334,7 @@ def test_a_driver_that_cannot_be_understood_is_told_and_ended(cluster: Place) ->
 
 def test_a_driver_whose_words_the_head_fails_at_is_told_and_ended(cluster: Place) -> None:
     sock, reader = raw_driver()
-    terms = Terms("f", TaskKind.TASK, b"f", (), environment="e", runtime_env=b"\xff")
+    terms = Terms("f", TaskKind.TASK, function_key=b"f", environment="e", runtime_env=b"\xff")
     sock.sendall(wire.frame([wire.DefineTemplate(1, terms)]))
     assert "said something that the head fails at" in last_word(sock, reader).message
     sock.close()
@@ -343,7 +343,7 @@ def test_a_driver_whose_words_the_head_fails_at_is_told_and_ended(cluster: Place
 
 def test_a_task_of_more_results_than_could_ever_be_written_down_ends_who_asks_for_it(cluster: Place) -> None:
     sock, reader = raw_driver()
-    terms = Terms("f", TaskKind.TASK, b"f", (), num_returns=1 << 62)
+    terms = Terms("f", TaskKind.TASK, function_key=b"f", num_returns=1 << 62)
     sock.sendall(wire.frame([wire.DefineTemplate(1, terms), wire.Submit(b"x" * 24, 1)]))
     assert "a template with 4611686018427387904 return values" in last_word(sock, reader).message
     sock.close()

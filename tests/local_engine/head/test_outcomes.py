@@ -20,7 +20,7 @@ ERROR = wire.Value(wire.RAISED, b"pickled")
 
 
 def terms(kind: TaskKind = TaskKind.TASK, num_returns: int = 1) -> Terms:
-    return Terms("f", kind, b"f", (Choice((("CPU", 10_000),)),), num_returns)
+    return Terms("f", kind, function_key=b"f", choices=(Choice((("CPU", 10_000),)),), num_returns=num_returns)
 
 
 def task(kind: TaskKind = TaskKind.TASK, num_returns: int = 1) -> Task:
