@@ -739,7 +739,7 @@ def _exploited(attempt: int) -> str:
 
 _SHORT_S = 0.05  # trials that took less than this are submitted ahead, to spare the way between two of them
 _TASKS_AHEAD = 32  # so many trials wait where nodes may come: a cluster grows only for work that waits
-_GANGS_AHEAD = 4  # each waits in a process of its own
+_GROUPS_AHEAD = 4  # each waits in a process of its own
 
 OnAnswer = Callable[[Trial, int, "Future[Any]"], None]
 
@@ -796,7 +796,7 @@ class Launcher:
         is_short = self.mean_s is not None and self.mean_s < _SHORT_S
         if is_short and not asked.is_worker_group and in_flight < 2 * slots:
             return True
-        if may_grow and in_flight < slots + (_GANGS_AHEAD if asked.is_worker_group else _TASKS_AHEAD):
+        if may_grow and in_flight < slots + (_GROUPS_AHEAD if asked.is_worker_group else _TASKS_AHEAD):
             return True
         # A trial that waits in `report` lends its CPU; it counts as held.
         return in_flight < slots and least.fits(nbaccel.available_resources()) > 0

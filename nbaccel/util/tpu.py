@@ -1,6 +1,6 @@
 """What this host is in a slice of TPUs, under Ray's path `ray.util.tpu`: for who divides work among a slice's hosts.
 
-Gangs over slices are not here; `nbaccel.train` places workers by their labels.
+Groups of workers over slices are not here; `nbaccel.train` places workers by their labels.
 """
 
 from __future__ import annotations

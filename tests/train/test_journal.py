@@ -47,6 +47,15 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert past.deleted == {"checkpoint_000001"} and past.next_report == 3
 
 
+def test_an_older_journal_whose_worker_groups_have_another_word_says_the_same(tmp_path: Path) -> None:
+    write(tmp_path)
+    now, file = read(tmp_path), tmp_path / FILE
+    file.write_text(file.read_text().replace('"worker_group":', '"gang":'))
+    older = read(tmp_path)
+    assert '"gang":1' in file.read_text().replace(" ", "")
+    assert (older.reports, older.kept, older.next_report) == (now.reports, now.kept, now.next_report)
+
+
 @pytest.mark.slow
 def test_cut_at_every_byte_it_is_what_the_whole_lines_say(tmp_path: Path) -> None:
     write(tmp_path)
