@@ -146,7 +146,7 @@ def test_a_checkpoint_whose_line_finds_the_disk_full_is_taken_up_by_the_next_run
     opened = open_run(RunConfig(name="run", storage_path=str(tmp_path)), "")
     opened.close()
     assert opened.past.kept == [Kept("checkpoint_000000", 0, {"loss": 1})]
-    assert "goes on from checkpoint_000000" in opened.said
+    assert "goes on from checkpoint_000000" in opened.notice
 
 
 def test_runs_without_a_name_that_begin_in_one_second_share_nothing(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_runs_without_a_name_that_begin_in_one_second_share_nothing(tmp_path: Pa
     first.close()
     third = open_run(config, "train_2026-11-21_22-54-01")
     names = [each.name.removeprefix("train_2026-11-21_22-54-01") for each in (first, second, third)]
-    assert (names, third.said, third.past.name) == (["", "-2", "-3"], "", third.name)
+    assert (names, third.notice, third.past.name) == (["", "-2", "-3"], "", third.name)
     second.close()
     third.close()
 
