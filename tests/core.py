@@ -90,7 +90,7 @@ engines/test_tasks.py
     a_task_whose_worker_dies_is_retried  a_waiting_task_is_cancelled_and_never_runs  a_running_task_is_cancelled
     a_running_task_is_killed_by_force  a_custom_resource_limits_how_many_run
 engines/test_training.py
-    a_gang_reports_and_keeps_checkpoints  ranks_hold_their_devices  a_gang_that_fails_starts_again[kill]
+    a_worker_group_reports_and_keeps_checkpoints  ranks_hold_their_devices  a_worker_group_that_fails_starts_again[kill]
 engines/test_tuning.py
     a_failed_trial_and_a_restored_experiment_go_on_from_checkpoints
 engines/test_util.py
@@ -131,7 +131,7 @@ tune/test_restore.py
 tune/test_population.py
     trials_that_overtake_each_other_all_end_with_a_checkpoint_and_the_config_of_their_last_report
 train/test_elastic.py
-    a_gang_that_waits_shrinks_to_what_fits
+    a_worker_group_that_waits_shrinks_to_what_fits
 tune/test_optuna_search.py
     a_storage_keeps_what_it_knows
 local_engine/test_deaths.py
@@ -213,7 +213,7 @@ engines/test_tasks.py
     a_waiting_task_is_cancelled_and_never_runs  a_task_is_retried_for_the_exceptions_that_it_names
     a_task_whose_worker_dies_is_retried  a_custom_resource_limits_how_many_run
 engines/test_training.py
-    a_gang_reports_and_keeps_checkpoints
+    a_worker_group_reports_and_keeps_checkpoints
 ray_engine/test_internals.py
     this_ray_lacks_what_is_known_and_nothing_else
 """

@@ -361,7 +361,10 @@ def test_the_first_line_of_a_file_says_what_the_module_is() -> None:
 
 # Public names of Ray's that stand in two of its modules and mean two things there; both keep Ray's path.
 SHARED_CLASS_NAMES = {
-    "Backend": {"train/configs.py", "util/collective/__init__.py"},  # what prepares a gang; a library of collectives
+    "Backend": {
+        "train/configs.py",
+        "util/collective/__init__.py",
+    },  # what prepares a worker group; a library of collectives
     "LoggingConfig": {"logging_config.py", "train/configs.py"},  # of ray.init; of a RunConfig
     "RayTrainReportCallback": {"train/huggingface/transformers.py", "train/lightning.py"},
     "Sampler": {"accelerators/metrics.py", "tune/search/sample.py"},  # what asks devices; how a domain is drawn from

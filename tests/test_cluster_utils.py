@@ -401,16 +401,16 @@ def training_on_two_nodes(folder, max_failures):
     return run
 
 
-def gangs(run):
+def groups_of(run):
     written = Path(run.path, "run.jsonl").read_text().split("\n")[:-1]  # the last line may be half there
-    return [line for line in map(json.loads, written) if "gang" in line]
+    return [line for line in map(json.loads, written) if "worker_group" in line]
 
 
 def assert_nothing_is_left_of(run):
     wait_until(all_is_free)
     assert {row["state"] for row in placement_group_table().values()} <= {"REMOVED"}
     assert not list(Path(run.path).glob(".*part*"))
-    pids = [worker["pid"] for gang in gangs(run) for worker in gang["ranks"]]
+    pids = [worker["pid"] for group in groups_of(run) for worker in group["ranks"]]
     wait_until(lambda: not any(is_alive(pid) for pid in pids), "the ranks' ends")
 
 
@@ -420,7 +420,7 @@ def test_a_training_run_that_loses_a_node_goes_on_with_another(shared, fragile, 
     try:
         shared.add_node(**FRAGILE)
         shared.remove_node(fragile, allow_graceful=graceful)
-        wait_until(lambda: len(gangs(run)) == 2, "a second gang", deadline_s=200)
+        wait_until(lambda: len(groups_of(run)) == 2, "a second worker group", deadline_s=200)
         before = run.metrics["step"]
         wait_until(lambda: run.metrics["step"] > before, "its reports")
         run.stop()

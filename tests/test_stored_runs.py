@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from nbaccel import cli, tune
 from nbaccel.train import CheckpointConfig
-from nbaccel.train.journal import Journal, Kept, read
+from nbaccel.train.journal import FILE, Journal, Kept, read
 from nbaccel.train.storage import RunLock
 from nbaccel.tune.experiment_journal import ExperimentJournal
 from nbaccel.tune.trial import Trial, TrialState
@@ -126,13 +126,16 @@ def test_the_command_lists_runs_as_a_table_and_as_json(tmp_path: Path) -> None:
     assert (none.exit_code, json.loads(none.output)) == (0, [])
 
 
-def test_the_curves_of_a_run_have_its_config_and_nothing_that_was_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("word", ["worker_group", "gang"])  # "gang": as older journals have it
+def test_the_curves_of_a_run_have_its_config_and_nothing_that_was_made_again(word: str, tmp_path: Path) -> None:
     folder = train(tmp_path, "mnist")
     journal = Journal(folder, read(folder))
     journal.worker_group(1, 1, "checkpoint_000000", [])
     for number, loss in enumerate([0.4, 0.2], 1):
         journal.report(number, 0, {"loss": loss, "note": "text", "nan": float("nan")})
     journal.close()
+    file = folder / FILE
+    file.write_text(file.read_text().replace('"worker_group":', f'"{word}":'))
     (found,) = stored_runs.with_curves(tmp_path, ["mnist", "none", ".."])
     assert found.config == {"lr": 0.1, "model": "<built-in function print>"}
     (curve,) = found.curves

@@ -64,7 +64,7 @@ const words = (html) =>
 test("a run says what it is, how far, on which devices, and which checkpoint is best", () => {
   const view = runView(mnist({ epochs: 10, epochs_done: 3, left_s: 125 }), NOW, false);
   assert.equal(view.progress, "3 of 10 epochs · about 2 min 05 s left · 8 reports");
-  assert.equal(view.gang, "2 workers on GPU 0, 1 · nccl");
+  assert.equal(view.workers, "2 workers on GPU 0, 1 · nccl");
   assert.equal(view.time, "1 min 10 s");
   assert.equal(view.checkpoints, "2 checkpoints, best checkpoint_000003");
   assert.equal(view.metrics, "loss 1e-07, accuracy 0.7");

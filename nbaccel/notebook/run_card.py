@@ -26,7 +26,7 @@ def mimebundle(run: RunSnapshot, now: float) -> dict[str, str]:
 
 def text(run: RunSnapshot, now: float) -> str:
     """The card in plain text."""
-    lines = [run_snapshot.one_line(run, now), run_snapshot.gang_words(run), f"path {wording.plain(run.path)}"]
+    lines = [run_snapshot.one_line(run, now), run_snapshot.worker_words(run), f"path {wording.plain(run.path)}"]
     lines += [f"{run_snapshot.load_words(run)} {wording.plain(run.load)}"] if run.load else []
     return "\n".join([*lines, _as_of(run, now)])
 
@@ -51,7 +51,7 @@ def _shown(run: RunSnapshot, now: float) -> list[Html]:
             ),
             kind="header",
         ),
-        blocks.note(run_snapshot.gang_words(run)) if run.ranks else blocks.NOTHING,
+        blocks.note(run_snapshot.worker_words(run)) if run.ranks else blocks.NOTHING,
         _why(run),
         _ranks(run),
         _curves(run, best),

@@ -37,19 +37,19 @@ def http_options(given: Any) -> HTTPOptions:
     """Checked options of the HTTP server. Raises TypeError and ValueError."""
     if isinstance(given, HTTPOptions):
         given = msgspec.structs.asdict(given)
-    asked = dict(given or {})
+    settings = dict(given or {})
     for name in ("location", "num_cpus", "middlewares", "root_url"):
-        if asked.pop(name, None):
+        if settings.pop(name, None):
             raise ValueError(f"http_options has no {name} here: there is one door, on the driver's machine. {_ON_RAY}")
-    unknown = asked.keys() - set(HTTPOptions.__struct_fields__)
+    unknown = settings.keys() - set(HTTPOptions.__struct_fields__)
     if unknown:
         raise TypeError(
             f"http_options has no {', '.join(sorted(unknown))}; it has {', '.join(HTTPOptions.__struct_fields__)}."
         )
-    if bool(asked.get("ssl_keyfile")) != bool(asked.get("ssl_certfile")):
+    if bool(settings.get("ssl_keyfile")) != bool(settings.get("ssl_certfile")):
         raise ValueError("ssl_keyfile and ssl_certfile are given together.")
     try:
-        return msgspec.convert(asked, HTTPOptions)
+        return msgspec.convert(settings, HTTPOptions)
     except msgspec.ValidationError as error:
         raise TypeError(f"http_options: {error}") from None
 
@@ -167,10 +167,10 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 def packed_actor_options(options: dict[str, Any]) -> tuple[bytes, bool]:
     """The options of a replica's actor, pickled, and whether it holds devices or other counted resources."""
-    asked = _given(options["ray_actor_options"] or {})
-    counted = any(asked.get(name) for name in ("num_cpus", "num_gpus", "resources", "memory", "gpu_memory"))
-    asked.setdefault("num_cpus", 0)  # it mostly waits; Ray Serve reserves one CPU
-    return cloudpickle.dumps(dict(sorted(asked.items()))), counted
+    requested = _given(options["ray_actor_options"] or {})
+    counted = any(requested.get(name) for name in ("num_cpus", "num_gpus", "resources", "memory", "gpu_memory"))
+    requested.setdefault("num_cpus", 0)  # it mostly waits; Ray Serve reserves one CPU
+    return cloudpickle.dumps(dict(sorted(requested.items()))), counted
 
 
 _NOT_OF_SCALING = {

@@ -209,13 +209,13 @@ class DeploymentState:
 
     async def _has_room(self) -> bool:
         options = pickle.loads(self.goal.actor_options)
-        asked = {
+        requested = {
             name: value
             for name, value in options.items()
             if name
             in ("num_cpus", "num_gpus", "memory", "resources", "accelerator_type", "gpu_memory", "label_selector")
         }
-        found = await asyncio.to_thread(lambda: nbaccel.probe(**asked))
+        found = await asyncio.to_thread(lambda: nbaccel.probe(**requested))
         return bool(found)
 
     async def _reconfigure(self) -> None:
@@ -534,7 +534,7 @@ class DeploymentState:
         states: dict[str, int] = {}
         for each in self.replicas.values():
             states[each.state.value] = states.get(each.state.value, 0) + 1
-        asked = pickle.loads(self.goal.actor_options)
+        requested = pickle.loads(self.goal.actor_options)
         waits = "; ".join(sorted({each.waits for each in self.replicas.values() if each.waits}))
         return {
             "status": self._status_word(),
@@ -547,7 +547,7 @@ class DeploymentState:
             "restarts": self.restarts,
             "queue_limit": self.route.max_queued,
             "max_ongoing_requests": self.goal.max_ongoing_requests,
-            "asks": {name: asked[name] for name in ("num_gpus", "num_cpus") if asked.get(name)},
+            "asks": {name: requested[name] for name in ("num_gpus", "num_cpus") if requested.get(name)},
         }
 
     def _row(self, record: ReplicaRecord) -> dict[str, Any]:

@@ -220,22 +220,22 @@ class HttpServer:
 
     def _opened(self, exchange: Exchange, frame: Frame) -> None:
         try:
-            asked = msgspec.msgpack.decode(frame.meta, type=dict[str, Any])
+            request = msgspec.msgpack.decode(frame.meta, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError):  # msgspec raises the second for a damaged text
             exchange.link.close("a question is damaged")
             return
-        if asked.get("op") == "watch":
-            self._watch(exchange, asked)
+        if request.get("op") == "watch":
+            self._watch(exchange, request)
             return
-        task = self._spawn(self._answer(exchange, asked, frame.body))
+        task = self._spawn(self._answer(exchange, request, frame.body))
         exchange.on_cancel = lambda: _cancel(task)
 
-    def _watch(self, exchange: Exchange, asked: dict[str, Any]) -> None:
+    def _watch(self, exchange: Exchange, request: dict[str, Any]) -> None:
         def callback(members: Membership) -> None:
             exchange.link.send(FrameKind.CHUNK, exchange.id, encode(members))
 
-        self._watches[exchange] = self.controller.watch(asked["app"], asked["deployment"], callback)
-        reading = self._spawn(self._read_queue(exchange, asked["app"], asked["deployment"]))
+        self._watches[exchange] = self.controller.watch(request["app"], request["deployment"], callback)
+        reading = self._spawn(self._read_queue(exchange, request["app"], request["deployment"]))
 
         def over() -> None:
             self._watches.pop(exchange, lambda: None)()
@@ -259,11 +259,11 @@ class HttpServer:
         for exchange in [each for each in self._watches if each.link is link]:
             self._watches.pop(exchange)()
 
-    async def _answer(self, exchange: Exchange, asked: dict[str, Any], body: bytes) -> None:
+    async def _answer(self, exchange: Exchange, request: dict[str, Any], body: bytes) -> None:
         try:
-            if asked.get("size", 0) > len(body):
+            if request.get("size", 0) > len(body):
                 body = await exchange.rest_of_body(body)
-            answer = await self._asked(asked, body)
+            answer = await self._carried_out(request, body)
         except LinkLost:
             return
         except UserFailure as error:
@@ -276,13 +276,13 @@ class HttpServer:
         else:
             await exchange.finish_with(encode(answer), b"")
 
-    async def _asked(self, asked: dict[str, Any], body: bytes) -> dict[str, Any]:
-        op = asked["op"]
+    async def _carried_out(self, request: dict[str, Any], body: bytes) -> dict[str, Any]:
+        op = request["op"]
         if op == "deploy":
             changed = await self.controller.deploy(decode_app(body))
             return {"changed": changed, **self.address()}
         if op == "delete":
-            return {"was_there": await self.controller.delete(asked["name"])}
+            return {"was_there": await self.controller.delete(request["name"])}
         if op == "status":
             return self.status()
         if op == "http":

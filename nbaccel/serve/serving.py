@@ -182,34 +182,34 @@ def start(proxy_location: Any = None, http_options: Any = None, **unknown: Any) 
         raise TypeError(
             f"serve.start has no {', '.join(unknown)} here: it takes http_options. Ray Serve has gRPC and more."
         )
-    asked = _checked(http_options)
+    settings = _checked(http_options)
     global _door
     with _lock:
         if not nbaccel.is_initialized():
             nbaccel.init()
         if not _has_door():
-            _start_door(asked)
-        elif http_options is not None and asked != _wanted():
-            _check_move(asked)
-            _ask("http", encode(asked))
+            _start_door(settings)
+        elif http_options is not None and settings != _wanted():
+            _check_move(settings)
+            _ask("http", encode(settings))
             if _door is not None:
-                _door = (_door[0], _door[1], asked)
+                _door = (_door[0], _door[1], settings)
 
 
-def _check_move(asked: HTTPOptions) -> None:
+def _check_move(settings: HTTPOptions) -> None:
     open_to_all = [name for name, app in _ask("status")["apps"].items() if not app["asks_token"] and not app["is_open"]]
-    if asked.host not in _LOOPBACK and open_to_all:
+    if settings.host not in _LOOPBACK and open_to_all:
         raise ValueError(
-            f"At {asked.host} others reach the door, and {', '.join(open_to_all)} asks for no token. Run it with "
+            f"At {settings.host} others reach the door, and {', '.join(open_to_all)} asks for no token. Run it with "
             "serve.run(..., token=True) first, or with token=False if whoever reaches it may ask."
         )
 
 
 def _checked(given: Any) -> HTTPOptions:
-    asked = http_options(given)
+    settings = http_options(given)
     if given is None and _door is not None and _is_ours():
         return _door[2]
-    return asked
+    return settings
 
 
 def _is_ours() -> bool:
@@ -217,7 +217,7 @@ def _is_ours() -> bool:
     return _door is not None and engines.started() is not None and _door[0] == callers.folder()
 
 
-def _start_door(asked: HTTPOptions) -> None:
+def _start_door(settings: HTTPOptions) -> None:
     global _door
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
@@ -227,14 +227,14 @@ def _start_door(asked: HTTPOptions) -> None:
     here = NodeAffinitySchedulingStrategy(nbaccel.get_runtime_context().get_node_id(), soft=False)
     actor = internal_actor(
         ServerActor, num_cpus=0, max_restarts=-1, max_concurrency=2, scheduling_strategy=here
-    ).remote(callers.folder(), asked)
+    ).remote(callers.folder(), settings)
     try:
         nbaccel.get(actor.address.remote())
     except exceptions.RayActorError as error:
         if error.cause is not None and isinstance(error.cause, exceptions.RayTaskError):
             raise OSError(str(error.cause.cause)) from None
         raise
-    _door = (callers.folder(), actor, asked)
+    _door = (callers.folder(), actor, settings)
 
 
 def _session_ends(engine: Any) -> None:

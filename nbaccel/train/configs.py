@@ -416,15 +416,15 @@ class ScalingConfig:
     def _resources_per_worker_not_none(self) -> Resources:
         """The resources of each worker; an accelerator type adds a trace of a resource, as in Ray."""
         if self.resources_per_worker is None:
-            asked: Resources = {} if self.use_gpu or self.use_tpu else {"CPU": 1}
+            resources: Resources = {} if self.use_gpu or self.use_tpu else {"CPU": 1}
         else:
-            asked = {name: amount for name, amount in self.resources_per_worker.items() if amount}
+            resources = {name: amount for name, amount in self.resources_per_worker.items() if amount}
         for flag, name in ((self.use_gpu, "GPU"), (self.use_tpu, "TPU")):
             if flag:
-                asked.setdefault(name, 1)
+                resources.setdefault(name, 1)
         if self.accelerator_type:
-            asked.setdefault(_TYPE_PREFIX + self.accelerator_type, _TRACE)
-        return asked
+            resources.setdefault(_TYPE_PREFIX + self.accelerator_type, _TRACE)
+        return resources
 
     @property
     def _trainer_resources_not_none(self) -> Resources:
@@ -454,8 +454,8 @@ class ScalingConfig:
     @property
     def additional_resources_per_worker(self) -> Resources:
         """The resources of each worker except CPU and GPU."""
-        asked = self._resources_per_worker_not_none
-        return {name: amount for name, amount in asked.items() if name not in ("CPU", "GPU")}
+        resources = self._resources_per_worker_not_none
+        return {name: amount for name, amount in resources.items() if name not in ("CPU", "GPU")}
 
     def bundles(self, num_workers: int) -> list[Resources]:
         """The bundles of the worker group's placement group: one for each worker, then one for `trainer_resources`."""

@@ -512,8 +512,8 @@ class Controller:
         self._deadlines.clear()
         first = self._first_failure()
         if first is None:
-            asked = group.stopped or group.killed
-            return self._finish(RunOutcome.STOPPED if asked else RunOutcome.FINISHED)
+            requested = group.stopped or group.killed
+            return self._finish(RunOutcome.STOPPED if requested else RunOutcome.FINISHED)
         self.failures += 1
         if self.presses or (self._max_failures >= 0 and self.failures > self._max_failures):
             return self._finish(RunOutcome.FAILED, first)

@@ -153,8 +153,8 @@ class DataParallelTrainer:
         if trial is not None:
             config = forwarding.config_inside(trial, config, loops.name_of(self.train_loop_per_worker))
         opened = open_run(config, self._default_name(), self.train_loop_config)
-        if opened.said:
-            notify("train", opened.said)
+        if opened.notice:
+            notify("train", opened.notice)
         latest = trial.latest_checkpoint() if trial is not None else None
         begin_from = latest or self._resume_from  # for a run without a checkpoint of its own
         if begin_from is not None:

@@ -45,13 +45,13 @@ def worker_group_error(
     """The error of a run whose workers failed: the first failure once with a note, the others counted."""
     causes = {rank: cause_of(error) for rank, error in errors.items()}
     lines = [_heading(first, errors, words.get(first), records)]
-    said = words.get(first)
+    last_words = words.get(first)
     if isinstance(causes[first], exceptions.NodeDiedError):
         lines = [f"{lines[0].removesuffix('.')}: {causes[first]}."]
-    elif said is not None:
-        lines += said.frames
-        lines += _message(f"{said.kind}: {said.message}" if said.message else said.kind)
-        lines += [f"(caused by {said.caused_by})"] if said.caused_by else []
+    elif last_words is not None:
+        lines += last_words.frames
+        lines += _message(f"{last_words.kind}: {last_words.message}" if last_words.message else last_words.kind)
+        lines += [f"(caused by {last_words.caused_by})"] if last_words.caused_by else []
     else:
         lines += _message(_named(causes[first]))
     if note:
@@ -80,15 +80,15 @@ def _others(first: int, causes: Mapping[int, BaseException]) -> str:
     return "error.worker_failures has all of them"
 
 
-def _heading(first: int, errors: Mapping[int, BaseException], said: LastWords | None, records: Records) -> str:
+def _heading(first: int, errors: Mapping[int, BaseException], last_words: LastWords | None, records: Records) -> str:
     after = f" (after {records.latest_name()})" if records.latest_name() else ""
-    where = f", before its report {said.report}" if said is not None else ""
-    return f"rank {first} failed{where}{after}{_place(said)}{_devices(errors[first])}."
+    where = f", before its report {last_words.report}" if last_words is not None else ""
+    return f"rank {first} failed{where}{after}{_place(last_words)}{_devices(errors[first])}."
 
 
-def _place(said: LastWords | None) -> str:
+def _place(last_words: LastWords | None) -> str:
     """The line of the user's code that raised, as the last frame has it: ", in cell [7] line 31"."""
-    frames = [found for line in said.frames if (found := FRAME.search(line))] if said is not None else []
+    frames = [found for line in last_words.frames if (found := FRAME.search(line))] if last_words is not None else []
     return f", in {sinks.installed.place(frames[-1]['file'], frames[-1]['line'])}" if frames else ""
 
 

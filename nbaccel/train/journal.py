@@ -2,7 +2,7 @@
 
 ```
   {"v": 1, "run": "mnist", "keeps": {…}, "config": {…}} a run begins, with its CheckpointConfig and train_loop_config
-  {"gang": 0, "after": "", "ranks": [{"node": …}, …]}   its worker group stands, after a checkpoint when it went on
+  {"worker_group": 0, "after": "", "ranks": [{"node": …}, …]}   it stands, after a checkpoint when it went on
   {"report": 7, "rank": 0, "metrics": {…}}
   {"checkpoint": "checkpoint_000007", "report": 7, "metrics": {…}}    a folder beside the journal
   {"deleted": "checkpoint_000004"}
@@ -152,7 +152,7 @@ def _apply(past: Past, line: Mapping[str, Any]) -> None:
             )
         past.name, past.ended, past.error = line["run"], "", ""
         past.keeps = CheckpointConfig(**line.get("keeps", {}))
-    elif "gang" in line:
+    elif "worker_group" in line or "gang" in line:  # "gang": as older journals have it
         first = line.get("first", 0)
         past.reports = [each for each in past.reports if each["report"] < first]
     elif "checkpoint" in line:
@@ -196,7 +196,7 @@ class Journal:
 
     def worker_group(self, number: int, first: int, after: str, ranks: list[dict[str, Any]]) -> None:
         """Write that a worker group stands; its first report has the number `first`."""
-        self._write({"gang": number, "first": first, "after": after, "ranks": ranks, "time": time.time()})
+        self._write({"worker_group": number, "first": first, "after": after, "ranks": ranks, "time": time.time()})
 
     def report(self, number: int, rank: int, metrics: Mapping[str, Any]) -> None:
         self._write({"report": number, "rank": rank, "time": time.time(), "metrics": metrics})

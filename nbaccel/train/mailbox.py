@@ -164,15 +164,15 @@ class MailReader:
         failed: Callable[[BaseException], None],
         still: Callable[[], bool],
     ) -> None:
-        self.asked: Any = None  # the question that waits for news
+        self.request: Any = None  # the question that waits for news
         self._inbox, self._take, self._read, self._failed, self._still = inbox, take, read, failed, still
         self._next = 0
         self._early: list[tuple[int, Sequence[Any], Callable[[], None]]] = []
 
     def follow(self) -> None:
         """Read all messages from now on."""
-        self.asked = self._take(_TAKE_S)
-        self._when(self.asked, self.follow)
+        self.request = self._take(_TAKE_S)
+        self._when(self.request, self.follow)
 
     def after_all(self, then: Callable[[], None]) -> None:
         """Call `then` once all messages are read that the mailbox has now."""

@@ -108,7 +108,7 @@ class Run:
         """
         self._inbox.put(lambda: self._handle(ct.StopPressed()))
 
-    def interrupt_once(self, asked: Any) -> None:
+    def interrupt_once(self, requested: Any) -> None:
         """Interrupt the ranks once a ref is ready and True."""
 
         def received(future: Future[Any]) -> None:
@@ -116,7 +116,7 @@ class Run:
                 for _ in range(self._controller.presses, 2):  # the ladder's first step waits for a report
                     self._handle(ct.StopPressed())
 
-        self._inbox.when(asked, received, lambda: True)
+        self._inbox.when(requested, received, lambda: True)
 
     def _was_asked(self, what: str) -> None:
         """Handle a request from a view; called in a thread of the engine."""
@@ -488,8 +488,8 @@ class Run:
 
     def _end_mailbox(self) -> None:
         """End the mailbox after its open answers, so that no question fails."""
-        asked = [self._mail.asked] if self._mail is not None else []
-        answers = [self._mailbox.begin.remote(-1, 0, 0), *asked]
+        news = [self._mail.request] if self._mail is not None else []
+        answers = [self._mailbox.begin.remote(-1, 0, 0), *news]
         nbaccel.wait(answers, num_returns=len(answers), timeout=_LAST_ANSWER_S)
         nbaccel.kill(self._mailbox)
 
@@ -534,14 +534,16 @@ def stacks_of(seats: Sequence[Seat]) -> list[str]:
 def _everywhere(facts: Sequence[Facts], what: Callable[[int], str]) -> list[str]:
     here = socket.gethostname()
     ask = internal_task(what, num_cpus=0, max_retries=0)
-    asked = {
+    requested = {
         number: ask.options(scheduling_strategy=NodeAffinitySchedulingStrategy(each.node_id, soft=False)).remote(
             each.pid
         )
         for number, each in enumerate(facts)
         if each.host != here
     }
-    return [nbaccel.get(asked[number]) if number in asked else what(each.pid) for number, each in enumerate(facts)]
+    return [
+        nbaccel.get(requested[number]) if number in requested else what(each.pid) for number, each in enumerate(facts)
+    ]
 
 
 def _send_interrupt(pid: int) -> str:

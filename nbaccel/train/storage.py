@@ -436,7 +436,7 @@ class OpenRun:
     past: Past
     journal: Journal
     lock: RunLock
-    said: str = ""
+    notice: str = ""
     begin_from: str = ""  # a checkpoint of another run, for one that has none of its own
     remote: RemoteRun | None = None
 
@@ -478,12 +478,12 @@ def open_run(config: RunConfig, default_name: str, loop_config: dict[str, Any] |
     except BaseException:  # of a network, or of a disk
         lock.release()
         raise
-    said = _how_it_begins(config.name or name, name, past)
+    notice = _how_it_begins(config.name or name, name, past)
     past.name = name
     past.ended = past.error = ""
     if remote is not None:
-        said = f"{said} The run is copied to {remote.url}; it works in {folder}.".strip()
-    return OpenRun(name, str(folder), past, log, lock, said, remote=remote)
+        notice = f"{notice} The run is copied to {remote.url}; it works in {folder}.".strip()
+    return OpenRun(name, str(folder), past, log, lock, notice, remote=remote)
 
 
 def _begun(folder: Path, past: Past, name: str, keeps: CheckpointConfig, loop_config: dict[str, Any] | None) -> Journal:

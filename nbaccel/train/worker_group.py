@@ -207,20 +207,20 @@ class WorkerGroup:
 
 
 def _options(scaling: ScalingConfig) -> dict[str, Any]:
-    asked = scaling._resources_per_worker_not_none
+    resources = scaling._resources_per_worker_not_none
     options: dict[str, Any] = {
-        "num_cpus": asked.get("CPU", 0),
-        "num_gpus": asked.get("GPU", 0),
+        "num_cpus": resources.get("CPU", 0),
+        "num_gpus": resources.get("GPU", 0),
         "max_restarts": 0,  # the worker group starts again as a whole, never one of it
         "max_task_retries": 0,
     }
-    if "memory" in asked:
-        options["memory"] = asked["memory"]
+    if "memory" in resources:
+        options["memory"] = resources["memory"]
     if scaling.accelerator_type:
         options["accelerator_type"] = scaling.accelerator_type
     others = {
         name: amount
-        for name, amount in asked.items()
+        for name, amount in resources.items()
         if name not in ("CPU", "GPU", "memory") and not name.startswith("accelerator_type:")
     }
     if others:

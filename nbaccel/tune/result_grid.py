@@ -229,8 +229,8 @@ class ResultGrid:
         counts: dict[str, int] = {}
         for result in self._results:
             counts[result.state] = counts.get(result.state, 0) + 1
-        said = ", ".join(f"{number} {state}" for state, number in counts.items()) or "no trial"
-        return f"ResultGrid({said}, path={self._folder!r})"
+        counted = ", ".join(f"{number} {state}" for state, number in counts.items()) or "no trial"
+        return f"ResultGrid({counted}, path={self._folder!r})"
 
 
 def _chosen(trial: Trial, metric: str | None, mode: str | None) -> dict[str, Any] | None:

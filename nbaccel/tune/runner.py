@@ -220,20 +220,20 @@ class Runner:
                 self._written.add(trial.id)
                 self._journal.trial(trial)
             try:
-                asked = resources_of(self._plan.resources, trial.config)
+                resources = resources_of(self._plan.resources, trial.config)
             except Exception as error:  # a user's function of the config, or its mistake
                 self._attempt_failed(trial, error, for_good=True)
                 continue
-            never = launcher.never_fits(asked)
+            never = launcher.never_fits(resources)
             if never and same is None:  # others may ask for less
                 self._attempt_failed(trial, TuneError(never), for_good=True)
                 continue
             if never:
                 raise TuneError(never)
-            if not launcher.room(asked, len(self._attempts)):
+            if not launcher.room(resources, len(self._attempts)):
                 experiment.put_back(trial)
                 break
-            self._launch(launcher, trial, asked)
+            self._launch(launcher, trial, resources)
         if experiment.is_over:
             self._finish()
         else:
@@ -262,12 +262,12 @@ class Runner:
                 answer = _answer(self.experiment.fate(trial))
                 self._mailbox.stop.remote(trial.id, attempt.number, answer)
 
-    def _launch(self, launcher: Launcher, trial: Trial, asked: Any) -> None:
+    def _launch(self, launcher: Launcher, trial: Trial, resources: Any) -> None:
         if trial.donor and not trial.start_from:
             self._checkpoints.take_over(trial)
         trial.forget_after_checkpoint()
         trial.counters_before = trial.counters
-        trial.resources = asked
+        trial.resources = resources
         self._journal.attempt(trial)
         self._files.begin(trial)
         assignment = TrialAssignment(
@@ -275,7 +275,7 @@ class Runner:
             trial.attempts,
             self.name,
             self._checkpoints.folder(trial),
-            asked.total,
+            resources.total,
             self.experiment.decides,
             self._plan.metric,
             trial.next_report,
@@ -286,12 +286,12 @@ class Runner:
             self._plan.works_in_folder,
             self._plan.log_files,
             self._plan.of_class,
-            ({}, *asked.bundles) if asked.is_headless else asked.bundles,
+            ({}, *resources.bundles) if resources.is_headless else resources.bundles,
             trial.saved,
-            asked.strategy,
+            resources.strategy,
         )
         try:
-            launched = launcher.launch(trial, asked, assignment, wording.encodable(f"{self.name} {trial.id}"))
+            launched = launcher.launch(trial, resources, assignment, wording.encodable(f"{self.name} {trial.id}"))
         except Exception as error:  # a config that does not pickle, an option that the engine refuses
             self._attempt_failed(trial, error, for_good=True)
             return
@@ -554,7 +554,7 @@ class Runner:
         if self._mailbox is not None:
             try:
                 nbaccel.wait([self._mailbox.wake.remote()], timeout=_LAST_ANSWER_S)
-                nbaccel.wait([self._mail.asked] if self._mail is not None else [], timeout=_LAST_ANSWER_S)
+                nbaccel.wait([self._mail.request] if self._mail is not None else [], timeout=_LAST_ANSWER_S)
                 nbaccel.kill(self._mailbox)
             except (exceptions.RayError, ValueError):
                 pass  # as above
@@ -739,7 +739,7 @@ def _exploited(attempt: int) -> str:
 
 _SHORT_S = 0.05  # trials that took less than this are submitted ahead, to spare the way between two of them
 _TASKS_AHEAD = 32  # so many trials wait where nodes may come: a cluster grows only for work that waits
-_GANGS_AHEAD = 4  # each waits in a process of its own
+_GROUPS_AHEAD = 4  # each waits in a process of its own
 
 OnAnswer = Callable[[Trial, int, "Future[Any]"], None]
 
@@ -782,34 +782,34 @@ class Launcher:
         self._cluster = FreeCapacity()
         self.mean_s: float | None = None  # how long trials took
 
-    def never_fits(self, asked: TrialResources) -> str:
+    def never_fits(self, resources: TrialResources) -> str:
         """Why no trial of this kind can ever start; "" if it can, also by a node that may come."""
-        return self._cluster.never_fits(asked)
+        return self._cluster.never_fits(resources)
 
-    def room(self, asked: TrialResources, in_flight: int) -> bool:
+    def room(self, resources: TrialResources, in_flight: int) -> bool:
         """Whether one more trial is to be submitted: it fits now, or it is the only one, or a node may come for it."""
         if in_flight == 0:
             return True
-        may_grow = self._cluster.may_grow_for(asked)
-        least = asked.least
+        may_grow = self._cluster.may_grow_for(resources)
+        least = resources.least
         slots = least.fits(self._cluster.totals)
         is_short = self.mean_s is not None and self.mean_s < _SHORT_S
-        if is_short and not asked.is_worker_group and in_flight < 2 * slots:
+        if is_short and not resources.is_worker_group and in_flight < 2 * slots:
             return True
-        if may_grow and in_flight < slots + (_GANGS_AHEAD if asked.is_worker_group else _TASKS_AHEAD):
+        if may_grow and in_flight < slots + (_GROUPS_AHEAD if resources.is_worker_group else _TASKS_AHEAD):
             return True
         # A trial that waits in `report` lends its CPU; it counts as held.
         return in_flight < slots and least.fits(nbaccel.available_resources()) > 0
 
-    def launch(self, trial: Trial, asked: TrialResources, assignment: TrialAssignment, name: str) -> Launched:
+    def launch(self, trial: Trial, resources: TrialResources, assignment: TrialAssignment, name: str) -> Launched:
         """Submit a trial; returns at once. Raises what a config raises that cannot be pickled."""
-        task = self._task.options(name=name, **asked.task_options())
-        if asked.is_worker_group or asked.is_task:
+        task = self._task.options(name=name, **resources.task_options())
+        if resources.is_worker_group or resources.is_task:
             launched = Launched()
             self._submit(launched, task, trial, assignment)
             return launched
-        bundles = [dict(bundle) for bundle in asked.bundles]
-        group = placement_group(bundles, asked.strategy, group_name(f"{name}'s room"))
+        bundles = [dict(bundle) for bundle in resources.bundles]
+        group = placement_group(bundles, resources.strategy, group_name(f"{name}'s room"))
         launched = Launched(group)
         place = PlacementGroupSchedulingStrategy(group, 0, placement_group_capture_child_tasks=True)
         try:
@@ -858,18 +858,18 @@ class FreeCapacity:
         self._may_come = False
         self.totals: Mapping[str, float] = nbaccel.cluster_resources()
 
-    def never_fits(self, asked: TrialResources) -> str:
+    def never_fits(self, resources: TrialResources) -> str:
         """Why no trial of this kind can ever start; "" if it can, or if nobody knows."""
-        kind = repr(asked)
+        kind = repr(resources)
         if kind not in self._never:
-            why = self._why_never(asked)
-            self._never[kind] = f"No trial can ever start: {why} {_remedy(asked)}" if why else ""
+            why = self._why_never(resources)
+            self._never[kind] = f"No trial can ever start: {why} {_remedy(resources)}" if why else ""
         return self._never[kind]
 
-    def _why_never(self, asked: TrialResources) -> str:
-        if asked.is_task:
-            return self._task_never(task_options(**asked.task_options()))
-        return self._sum_never(asked) or self._bundles_never(asked)
+    def _why_never(self, resources: TrialResources) -> str:
+        if resources.is_task:
+            return self._task_never(task_options(**resources.task_options()))
+        return self._sum_never(resources) or self._bundles_never(resources)
 
     def _task_never(self, options: TaskOptions) -> str:
         """Ask the engine about each choice; it is the one who places them."""
@@ -884,36 +884,36 @@ class FreeCapacity:
         asks = [probe.asks for probe in found if probe.asks]
         return f"each asks for {' or '.join(asks)}, but {reasons}." if asks else f"{reasons}."
 
-    def _sum_never(self, asked: TrialResources) -> str:
+    def _sum_never(self, resources: TrialResources) -> str:
         if self._grows or not self._is_local:
             return ""
-        for name, amount in asked.total.items():
+        for name, amount in resources.total.items():
             there = self.totals.get(name, 0)
             if amount > there and not name.startswith("accelerator_type:"):
                 return f"each asks for {amount:g} {name} in all, and there are {there:g}."
         return ""
 
-    def _bundles_never(self, asked: TrialResources) -> str:
+    def _bundles_never(self, resources: TrialResources) -> str:
         """Whether the bundles fit together on nodes that are here or may come."""
-        reason = why_never_placed([dict(bundle) for bundle in asked.bundles], asked.strategy)
+        reason = why_never_placed([dict(bundle) for bundle in resources.bundles], resources.strategy)
         return f"for each, a placement group is asked for: {reason}." if reason else ""
 
-    def may_grow_for(self, asked: TrialResources) -> bool:
+    def may_grow_for(self, resources: TrialResources) -> bool:
         """Whether a node may come for one more trial. Looks again once a second, and then knows the new totals too."""
         now = time.monotonic()
         if self._grows and now >= self._look_at:
             self._look_at = now + _LOOK_S
             self.totals = nbaccel.cluster_resources()
-            self._may_come = self._can_grow_for(asked)
+            self._may_come = self._can_grow_for(resources)
         return self._may_come
 
-    def _can_grow_for(self, asked: TrialResources) -> bool:
+    def _can_grow_for(self, resources: TrialResources) -> bool:
         """Whether one more node may come that holds a bundle of such a trial."""
         rows = [row for row in nbaccel.snapshot().node_types if not row.given_up]
         able = [row for row in rows if not row.max or row.here + row.arriving < row.max]
         counted = [
             {name: amount for name, amount in bundle.items() if name != "memory" and ":" not in name}
-            for bundle in asked.bundles
+            for bundle in resources.bundles
         ]
         return any(
             all(row.resources.get(name, 0) >= amount for name, amount in bundle.items())
@@ -922,9 +922,9 @@ class FreeCapacity:
         )
 
 
-def _remedy(asked: TrialResources) -> str:
+def _remedy(resources: TrialResources) -> str:
     change = "Change what a trial asks for (resources_per_trial, tune.with_resources, or a trainer's scaling_config)"
-    has_device = "gpu_memory" in asked.options or any(name in ACCELERATORS for name in asked.total)
-    if asked.is_task and has_device and "fallback" not in asked.options:
+    has_device = "gpu_memory" in resources.options or any(name in ACCELERATORS for name in resources.total)
+    if resources.is_task and has_device and "fallback" not in resources.options:
         return f"{change}, let it run without a device ('fallback': 'cpu'), or start a cluster that has it."
     return f"{change}, or start a cluster that has it."

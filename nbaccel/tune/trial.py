@@ -225,10 +225,12 @@ class Trial:
         """What it holds, as a PlacementGroupFactory."""
         from nbaccel.tune.resources import PlacementGroupFactory
 
-        asked = self.resources
-        if asked is None:
+        resources = self.resources
+        if resources is None:
             return PlacementGroupFactory([{"CPU": 1}])
-        return PlacementGroupFactory([{}] * asked.is_headless + [dict(each) for each in asked.bundles], asked.strategy)
+        return PlacementGroupFactory(
+            [{}] * resources.is_headless + [dict(each) for each in resources.bundles], resources.strategy
+        )
 
     # ---- ours
 

@@ -280,8 +280,8 @@ class TrialSession(TrialHost):
 
     def stop_requested(self) -> bool:
         if not self._answer & END:
-            asked = self._mailbox.is_stopped.remote(self.assignment.trial, self.assignment.attempt)
-            self._answer |= END if nbaccel.get(asked) else GO_ON
+            is_stopped = self._mailbox.is_stopped.remote(self.assignment.trial, self.assignment.attempt)
+            self._answer |= END if nbaccel.get(is_stopped) else GO_ON
         return bool(self._answer & END)
 
     def connected(self, backend: str) -> None:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from nbaccel.handles.option_checks import did_you_mean
 from nbaccel.train.configs import CheckpointConfig, RunConfig
@@ -38,8 +38,9 @@ from nbaccel.tune.tune_config import (
 )
 from nbaccel.views.sinks import notify
 
-# ---- the arguments of tune.run under a name, for tune.run_experiments
+Config = TypeVar("Config", TuneConfig, TuneRunConfig)
 
+# ---- the arguments of tune.run under a name, for tune.run_experiments
 
 __all__ = ["Experiment", "Trial"]
 
@@ -356,40 +357,31 @@ def run(
     >>> tune.run(train_model, config={"x": tune.grid_search([-1, 0, 1])}, metric="loss", mode="min").best_config
     {'x': 0}
     """
-    checkpoint_config = _with_older(checkpoint_config or TuneCheckpointConfig(), others)
+    given = {**locals(), "checkpoint_config": _with_older(checkpoint_config or TuneCheckpointConfig(), others)}
     _refuse(others)
     trainable = _trainable(run_or_experiment, resources_per_trial)
-    tune = TuneConfig(
-        mode,
-        metric,
-        search_alg,
-        scheduler,
-        num_samples,
-        max_concurrent_trials,
-        time_budget_s,
-        reuse_actors,
-        trial_name_creator,
-        trial_dirname_creator,
-        chdir_to_trial_dir,
-    )
-    run_config = TuneRunConfig(
-        name,
-        os.fspath(storage_path) if storage_path is not None else None,
-        storage_filesystem,
-        failure_config=TuneFailureConfig(max_failures, fail_fast),
-        checkpoint_config=checkpoint_config,
-        callbacks=list(callbacks or []),
-        stop=stop,
-        verbose=verbose,
-        progress_reporter=progress_reporter,
-        log_to_file=log_to_file,
-        sync_config=sync_config,
-    )
-    tuner = _tuner(trainable, config, tune, run_config, resume, resume_config)
+    tuner = _tuner(trainable, config, _of_arguments(TuneConfig, given), _run_config(given), resume, resume_config)
     tuner._wanted.exports = tuple(export_formats or ())
     tuner._wanted.begins_from = _checkpoint_folder(restore)
-    results = tuner.fit()
-    if results.errors and raise_on_failed_trial:
+    return _analysis_of(tuner.fit(), raises=raise_on_failed_trial)
+
+
+def _of_arguments(kind: type[Config], given: Mapping[str, Any]) -> Config:
+    """A config from the arguments that have the names of its fields."""
+    return kind(**{each.name: given[each.name] for each in fields(kind) if each.name in given})
+
+
+def _run_config(given: dict[str, Any]) -> TuneRunConfig:
+    folder = given["storage_path"]
+    given["storage_path"] = os.fspath(folder) if folder is not None else None
+    given["failure_config"] = TuneFailureConfig(given["max_failures"], given["fail_fast"])
+    given["callbacks"] = list(given["callbacks"] or [])
+    return _of_arguments(TuneRunConfig, given)
+
+
+def _analysis_of(results: ResultGrid, *, raises: bool) -> ExperimentAnalysis:
+    """The analysis of an experiment. Raises TuneError if trials failed and `raises` is true."""
+    if results.errors and raises:
         raise _failed(results)
     return ExperimentAnalysis(
         results.experiment_path,

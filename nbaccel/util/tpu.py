@@ -1,6 +1,6 @@
 """This host's place in a TPU slice, under Ray's path `ray.util.tpu`, to divide work among a slice's hosts.
 
-Ray's placement groups over slices are not here; `nbaccel.train` places workers by labels.
+Ray's placement groups over slices are not here; `nbaccel.train` places workers by their labels.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class RankDot(msgspec.Struct, omit_defaults=True):
     state: str = "waiting"
     pid: int | None = None
     devices: dict[str, list[str]] = {}
-    node: str = ""  # its address, if the gang has several nodes
+    node: str = ""  # its address, if the worker group has several nodes
     report: int | None = None  # the last one
 
 
@@ -76,7 +76,7 @@ class RunSnapshot(msgspec.Struct, omit_defaults=True):
     left_s: float | None = None
     failures: int = 0
     stops: int = 0  # how often it was asked to stop
-    workers: int = 0  # of the gang, more than `ranks` where it is large
+    workers: int = 0  # of the worker group, more than `ranks` where it is large
     kept: int = 0  # checkpoints, more than `checkpoints` where they are many
 
     @property
@@ -112,7 +112,7 @@ def table(snapshot: Snapshot) -> tables.Table:
         (
             wording.plain(run.name),
             f"{RUN_SIGNS.get(run.state, '◌')} {run.state}",
-            gang_words(run) if run.ranks else "",
+            worker_words(run) if run.ranks else "",
             progress_words(run),
             metric_words(run),
             checkpoint_words(run),
@@ -120,7 +120,7 @@ def table(snapshot: Snapshot) -> tables.Table:
         )
         for run in in_order(of_snapshot(snapshot))
     ]
-    columns = ("Run", "State", "Gang", "Progress", "Metrics", "Checkpoints", "Took")
+    columns = ("Run", "State", "Workers", "Progress", "Metrics", "Checkpoints", "Took")
     empty = {name for place, name in enumerate(columns) if not any(row[place] for row in rows)}
     return tables.without_columns(tables.Table("Training runs", columns, rows), empty)
 
@@ -133,7 +133,7 @@ def in_order(runs: Sequence[RunSnapshot]) -> list[RunSnapshot]:
 # ---- words
 
 
-def gang_words(run: RunSnapshot) -> str:
+def worker_words(run: RunSnapshot) -> str:
     """ "2 workers on GPU 0, 1 · nccl"; without devices, the resources of each worker."""
     held: dict[str, list[str]] = {}
     for rank in run.ranks:

@@ -278,7 +278,7 @@ def _fill_run(run: StoredRun, lines: Sequence[Mapping[str, Any]]) -> list[Report
         if "v" in line:
             _begin(run, line)
             run.config = line.get("config", {})
-        elif "gang" in line:
+        elif "worker_group" in line or "gang" in line:  # "gang": as older journals have it
             reports = [each for each in reports if each[0] < line.get("first", 0)]
         elif "report" in line and "checkpoint" not in line:
             run.reports, run.metrics = line["report"] + 1, line["metrics"]

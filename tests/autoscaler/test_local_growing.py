@@ -108,10 +108,10 @@ def test_trials_that_no_type_of_node_can_hold_are_refused(tmp_path: Path):
 
 
 @pytest.mark.usefixtures("growing")
-def test_a_training_gang_waits_for_nodes_that_can_come(tmp_path: Path):
+def test_a_training_worker_group_waits_for_nodes_that_can_come(tmp_path: Path):
     def loop() -> None:
         train.report({"ranks": train.get_context().get_world_size()})
 
     kept = train.RunConfig(name="growing", storage_path=str(tmp_path))
-    gang = train.ScalingConfig(num_workers=2, use_gpu=True)
-    assert DataParallelTrainer(loop, scaling_config=gang, run_config=kept).fit().metrics == {"ranks": 2}
+    scaling = train.ScalingConfig(num_workers=2, use_gpu=True)
+    assert DataParallelTrainer(loop, scaling_config=scaling, run_config=kept).fit().metrics == {"ranks": 2}

@@ -65,19 +65,19 @@ SKIPS: dict[tuple[str, str], str] = (
         (
             "debug",
             test,
-        ): "gangs and trials need processes of their own; the debug engine says so (tested here as well)"
+        ): "worker groups and trials need processes of their own; the debug engine says so (tested here as well)"
         for test in (
             "test_a_failure_is_told_with_the_users_own_exception",
             "test_a_failure_waits_for_a_checkpoint_that_is_on_its_way",
             "test_ranks_may_bring_different_files_of_one_name",
             "test_a_failed_trial_and_a_restored_experiment_go_on_from_checkpoints",
-            "test_a_trainers_trial_is_its_gang",
+            "test_a_trainers_trial_is_its_worker_group",
             "test_a_trial_whose_bundles_can_never_fit_together_is_refused",
             "test_a_trial_that_reports_nothing_has_ended_and_is_never_the_best",
-            "test_a_gang_reports_and_keeps_checkpoints",
-            "test_a_gang_that_fails_starts_again",
+            "test_a_worker_group_reports_and_keeps_checkpoints",
+            "test_a_worker_group_that_fails_starts_again",
             "test_a_training_run_shows_its_workers_and_not_its_mailbox",
-            "test_the_group_of_a_trial_and_of_a_gang_is_called_by_whose_it_is",
+            "test_the_group_of_a_trial_and_of_a_worker_group_is_called_by_whose_it_is",
             "test_the_trials_of_an_experiment_are_all_its_tasks",
             "test_a_rank_that_never_reports_is_interrupted_when_the_run_is_stopped",
             "test_a_run_stops_after_the_same_report",

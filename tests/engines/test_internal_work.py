@@ -187,7 +187,7 @@ def test_the_trials_of_an_experiment_are_all_its_tasks(nb: ModuleType, tmp_path:
 def test_a_training_run_shows_its_workers_and_not_its_mailbox(nb: ModuleType, tmp_path: Path) -> None:
     before = engines.current().snapshot()
     config = tune.RunConfig("training", str(tmp_path / "runs"))
-    trainer = DataParallelTrainer(trainables.gang_steps, train_loop_config={"steps": 2, "x": 1}, run_config=config)
+    trainer = DataParallelTrainer(trainables.group_steps, train_loop_config={"steps": 2, "x": 1}, run_config=config)
     trainer.fit()
     wait_until(lambda: [row for row in engines.current().snapshot().actors if row.class_name == "TrainWorker"])
     made = 1 if nb.engine.current().name == "ray" else 0  # Ray counts a constructor that has finished

@@ -50,7 +50,7 @@ def test_the_debug_engine_says_how_to_debug_a_training_function(trainer: Any, en
     assert trainer(loops.steps, ScalingConfig(num_workers=0), steps=2).fit().metrics == {"step": 1, "loss": 0.5}
 
 
-def test_a_gang_reports_and_keeps_checkpoints(trainer: Any) -> None:
+def test_a_worker_group_reports_and_keeps_checkpoints(trainer: Any) -> None:
     result: Result = trainer(loops.steps, steps=3).fit()
     assert result.metrics == {"step": 2, "loss": 1 / 3} and len(result.history) == 3
     assert result.checkpoint is not None and result.checkpoint.load() == {"step": 2}
@@ -63,7 +63,7 @@ def test_ranks_hold_their_devices(trainer: Any) -> None:
 
 
 @pytest.mark.parametrize("how", ["raise", "kill"])
-def test_a_gang_that_fails_starts_again(trainer: Any, how: str) -> None:
+def test_a_worker_group_that_fails_starts_again(trainer: Any, how: str) -> None:
     result = trainer(loops.steps, max_failures=1, steps=3, fails_in=1, how=how).fit()
     assert [each["step"] for each in result.history] == [0, 1, 2]
 
@@ -117,7 +117,7 @@ def test_a_failure_waits_for_a_checkpoint_that_is_on_its_way(trainer: Any, tmp_p
 @pytest.mark.parametrize("workers", [0, 2])
 def test_checkpoints_have_the_names_that_reports_give(trainer: Any, workers: int, engine: str) -> None:
     if engine == "debug" and workers:
-        pytest.skip("one process runs no gang")
+        pytest.skip("one process runs no worker group")
     result = trainer(loops.names_its_checkpoints, ScalingConfig(num_workers=workers)).fit()
     kept = [("first", 0, "COMMITTED"), ("again", 2, "COMMITTED")]
     assert [tuple(each) for each in result.return_value] == kept

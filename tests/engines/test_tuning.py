@@ -86,8 +86,8 @@ def test_a_class_pauses_saves_and_goes_on_in_its_own_folder(kept: Any, engine: s
         assert calls(result.path).count("setup") == 3, "it began, went on after the pause, and after its failure"
 
 
-def test_a_trainers_trial_is_its_gang(kept: Any) -> None:
-    trainer = DataParallelTrainer(trainables.gang_steps, train_loop_config={"steps": 100, "x": 1})
+def test_a_trainers_trial_is_its_worker_group(kept: Any) -> None:
+    trainer = DataParallelTrainer(trainables.group_steps, train_loop_config={"steps": 100, "x": 1})
     kept.stop = {"training_iteration": 2}
     space = {"scaling_config": {"num_workers": 2}}
     (result,) = tune.Tuner(trainer, param_space=space, run_config=kept).fit()
@@ -109,11 +109,11 @@ def test_a_trial_whose_bundles_can_never_fit_together_is_refused(kept: Any) -> N
             tuner.fit()
 
 
-def test_the_group_of_a_trial_and_of_a_gang_is_called_by_whose_it_is(kept: Any) -> None:
+def test_the_group_of_a_trial_and_of_a_worker_group_is_called_by_whose_it_is(kept: Any) -> None:
     asked = tune.PlacementGroupFactory([{"CPU": 1}, {"CPU": 1}])
     tuner = tune.Tuner(tune.with_resources(trainables.rooms, asked), param_space={"x": 1}, run_config=kept)
     metrics = tuner.fit()[0].metrics
     assert any(name.startswith(f"experiment {metrics['id']}'s room ") for name in metrics["rooms"])
     run = train.RunConfig("alone", kept.storage_path)
-    result = DataParallelTrainer(trainables.gang_rooms, train_loop_config={}, run_config=run).fit()
+    result = DataParallelTrainer(trainables.group_rooms, train_loop_config={}, run_config=run).fit()
     assert any(name.startswith("alone's worker group ") for name in result.metrics["rooms"])

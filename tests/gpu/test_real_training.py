@@ -85,4 +85,4 @@ def test_ranks_on_whole_cards_are_connected_by_nccl(torch_session: Any, gpus: li
         pytest.skip("this machine has one GPU")
     told = fit(tmp_path, workers=2, share=1)
     assert (told["sum"], told["device"], told["backend"]) == (3.0, "cuda:0", "nccl")
-    assert told["visible"].count(",") == 1, "each rank sees the devices of the whole gang"
+    assert told["visible"].count(",") == 1, "each rank sees the devices of the whole worker group"

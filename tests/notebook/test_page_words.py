@@ -74,14 +74,14 @@ def test_the_page_says_it_in_the_words_of_the_card(changed: dict[str, Any]) -> N
     code = (
         f"{imported}; const run = {{...JSON.parse(process.argv[1]), hue: 0}};"
         f"const view = views.runView(run, {NOW}, false);"
-        "console.log(JSON.stringify([view.progress, view.time, views.gangWords(run), view.metrics, view.rankCounts, "
+        "console.log(JSON.stringify([view.progress, view.time, views.workerWords(run), view.metrics, view.rankCounts, "
         "view.checkpoints, view.sign, view.resume]))"
     )
     resume = run_card.how_on(given)
     assert in_node(code, given) == [
         run_snapshot.progress_words(given),
         run_snapshot.time_words(given, NOW),
-        run_snapshot.gang_words(given),
+        run_snapshot.worker_words(given),
         run_snapshot.metric_words(given),
         run_snapshot.rank_counts(given.ranks, given.workers),
         run_snapshot.checkpoint_words(given),

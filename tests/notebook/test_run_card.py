@@ -88,7 +88,7 @@ def test_a_run_s_row_is_on_the_status_of_the_cluster(busy_snapshot: Snapshot) ->
     busy_snapshot.published = [PublishedRow(KIND, "run-1", record, NOW), PublishedRow(KIND, "x", {"id": 7}, NOW)]
     busy_snapshot.time = NOW
     rows = Reading(bare(view.status_html(busy_snapshot))).rows
-    assert ["Run", "State", "Gang", "Progress", "Metrics", "Checkpoints", "Took"] in rows
+    assert ["Run", "State", "Workers", "Progress", "Metrics", "Checkpoints", "Took"] in rows
     assert [row[:3] for row in rows if row[0] == "mnist"] == [["mnist", "● running", "2 workers on GPU 0, 1 · nccl"]]
     assert "mnist  ● running" in view.status_text(busy_snapshot)
 

@@ -40,7 +40,7 @@ def sixteen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.mark.filterwarnings("ignore:ScalingConfig.trainer_resources:DeprecationWarning")
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_gang_of_each_config_holds_what_the_guide_says(name: str, sixteen: None) -> None:
+def test_a_worker_group_of_each_config_holds_what_the_guide_says(name: str, sixteen: None) -> None:
     text, total = CONFIGS[name]
     config = in_a_cell(f"from ray.train import ScalingConfig\nscaling_config = {text}")["scaling_config"]
     workers, held = DataParallelTrainer(size, scaling_config=config).fit().return_value

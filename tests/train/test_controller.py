@@ -50,7 +50,7 @@ def test_a_run_finishes_when_all_ranks_have_returned() -> None:
     assert controller.has_ended and tell(controller, Died(0, 1)) == []
 
 
-def test_a_gang_that_can_never_be_placed_ends_the_run() -> None:
+def test_a_worker_group_that_can_never_be_placed_ends_the_run() -> None:
     controller = Controller(max_failures=-1)
     controller.begin()
     assert tell(controller, NoPlace()) == [TakeDown(), Finish(RunOutcome.FAILED)]
@@ -207,7 +207,7 @@ def test_whoever_does_not_take_the_interrupt_is_killed() -> None:
     assert tell(controller, Died(1, 105.1), 105.1) == [TakeDown(), Finish(RunOutcome.FAILED, 0)]
 
 
-def test_a_run_that_may_fail_starts_its_gang_again() -> None:
+def test_a_run_that_may_fail_starts_its_worker_group_again() -> None:
     controller = running(1, max_failures=1)
     assert tell(controller, Died(0, 1.0)) == [TakeDown(), Notify("restarting", (0,)), StartGroup(1)]
     tell(controller, GroupReady(1))

@@ -17,7 +17,7 @@ class AnyRun(RuleBasedStateMachine):
         self.size, self.max_failures, self.now = size, max_failures, 0.0
         self.controller = ct.Controller(max_failures)
         self.finished: list[ct.Finish] = []
-        self.gangs = 0
+        self.groups = 0
         self.placing = False
         self.alive: set[int] = set()
         self.doomed: set[int] = set()
@@ -36,8 +36,10 @@ class AnyRun(RuleBasedStateMachine):
             assert not self.finished, "an order after the end"
             match order:
                 case ct.StartGroup(number):
-                    assert number == self.gangs and self.down, "a worker group starts after the last one was taken down"
-                    self.gangs += 1
+                    assert number == self.groups and self.down, (
+                        "a worker group starts after the last one was taken down"
+                    )
+                    self.groups += 1
                     self.placing, self.down, self.commits = True, False, []
                     self.alive, self.doomed, self.cut_short, self.reports = set(), set(), set(), {}
                 case ct.Commit(report):
@@ -58,7 +60,7 @@ class AnyRun(RuleBasedStateMachine):
 
     @precondition(lambda self: self.placing)
     @rule()
-    def the_gang_stands(self) -> None:
+    def the_worker_group_stands(self) -> None:
         self.placing = False
         self.alive = set(range(self.size))
         self.tell(ct.GroupReady(self.size))
@@ -102,12 +104,12 @@ class AnyRun(RuleBasedStateMachine):
 
     @invariant()
     def it_restarts_no_more_often_than_it_may(self) -> None:
-        assert self.gangs <= self.max_failures + 1
+        assert self.groups <= self.max_failures + 1
         assert len(self.finished) <= 1
         assert bool(self.finished) == self.controller.has_ended
 
     @invariant()
-    def a_gang_without_ranks_is_over(self) -> None:
+    def a_worker_group_without_ranks_is_over(self) -> None:
         if not self.finished and not self.placing:
             assert self.alive, "all ranks have ended, and the run waits for nothing"
 

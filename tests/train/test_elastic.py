@@ -38,7 +38,7 @@ def test_what_fits_follows_from_how_the_workers_are_placed(options: dict[str, An
     assert as_many_as_fit(ScalingConfig(num_workers=(1, 1), **options), nodes) == 1
 
 
-def size_of_gang(config: dict[str, Any]) -> int:
+def size_of_worker_group(config: dict[str, Any]) -> int:
     """Rank 1 of the first worker group dies; the value is the size of the worker group that goes on."""
     if train.get_context().get_world_rank() == 1 and loops.first_time(config):
         wait_until(lambda: not config["after"] or Path(config["after"]).exists(), "the moment to die")
@@ -60,20 +60,24 @@ def trainer(cluster: Any, kept: Kept, tmp_path: Path) -> Callable[..., DataParal
     def made(after: str = "", **options: Any) -> DataParallelTrainer:
         config = {"once": str(tmp_path / "once"), "after": after}
         return DataParallelTrainer(
-            size_of_gang, train_loop_config=config, scaling_config=ONE_TO_FOUR, run_config=kept(**options)
+            size_of_worker_group, train_loop_config=config, scaling_config=ONE_TO_FOUR, run_config=kept(**options)
         )
 
     return made
 
 
-def test_a_gang_that_starts_again_has_the_room_of_the_one_before(trainer: Callable[..., DataParallelTrainer]) -> None:
+def test_a_worker_group_that_starts_again_has_the_room_of_the_one_before(
+    trainer: Callable[..., DataParallelTrainer],
+) -> None:
     assert trainer(failure_config=FailureConfig(max_failures=1)).fit().return_value == 4
 
 
 @pytest.mark.slow
-def test_a_gang_that_waits_shrinks_to_what_fits(trainer: Callable[..., DataParallelTrainer], tmp_path: Path) -> None:
+def test_a_worker_group_that_waits_shrinks_to_what_fits(
+    trainer: Callable[..., DataParallelTrainer], tmp_path: Path
+) -> None:
     run = trainer(after=str(tmp_path / "after"), failure_config=FailureConfig(max_failures=1)).start()
-    wait_until(lambda: nbaccel.available_resources().get("CPU", 0) == 0, "the gang")
+    wait_until(lambda: nbaccel.available_resources().get("CPU", 0) == 0, "the worker group")
     group = placement_group([{"CPU": 2}])  # it has its place as soon as the first worker group has gone
     try:
         (tmp_path / "after").touch()
@@ -82,7 +86,7 @@ def test_a_gang_that_waits_shrinks_to_what_fits(trainer: Callable[..., DataParal
         remove_placement_group(group)
 
 
-def test_a_gang_that_is_placed_while_somebody_counts_what_is_free_keeps_its_size(
+def test_a_worker_group_that_is_placed_while_somebody_counts_what_is_free_keeps_its_size(
     trainer: Callable[..., DataParallelTrainer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "once").touch()
@@ -100,7 +104,7 @@ def test_a_gang_that_is_placed_while_somebody_counts_what_is_free_keeps_its_size
     assert trainer().fit().return_value == 4
 
 
-def test_a_gang_for_whose_fractions_there_are_too_few_devices_shrinks(
+def test_a_worker_group_for_whose_fractions_there_are_too_few_devices_shrinks(
     trainer: Callable[..., DataParallelTrainer], tmp_path: Path
 ) -> None:
     """Three workers with 0.6 of a GPU are 1.8 of two GPUs, and yet only one of them fits on each."""

@@ -154,7 +154,7 @@ def test_a_run_that_may_fail_goes_on_by_itself(how: str, kept: Kept, tmp_path: P
     assert [each["step"] for each in result.history] == [0, 1, 2, 3]
     assert "it starts again from" in capsys.readouterr().err
     lines = [json.loads(line) for line in Path(result.path, "run.jsonl").read_text().splitlines()]
-    assert len([line for line in lines if "gang" in line]) == 2
+    assert len([line for line in lines if "worker_group" in line]) == 2
 
 
 def test_a_worker_that_cannot_start_is_a_failure_with_its_reason(kept: Kept) -> None:
@@ -317,7 +317,7 @@ def test_two_runs_of_one_name_at_once_are_refused(begun: Any, kept: Kept) -> Non
     assert run.running
 
 
-def test_a_gang_that_never_fits_is_told_with_numbers(kept: Kept) -> None:
+def test_a_worker_group_that_never_fits_is_told_with_numbers(kept: Kept) -> None:
     with pytest.raises(ControllerError, match=r"8 workers ask for 1 GPU each, which is 8 of the 2 GPU"):
         fit(loops.steps, kept(), ScalingConfig(num_workers=8, use_gpu=True))
     with pytest.warns(DeprecationWarning):
@@ -343,7 +343,9 @@ def reports(config: dict[str, Any]) -> None:
         (ScalingConfig(num_workers=2, placement_strategy="STRICT_SPREAD"), r"its 2 bundles do not fit together .*\."),
     ],
 )
-def test_a_gang_that_no_node_can_hold_is_told_as_a_gang(scaling: ScalingConfig, why: str, kept: Kept) -> None:
+def test_a_worker_group_that_no_node_can_hold_is_told_as_a_worker_group(
+    scaling: ScalingConfig, why: str, kept: Kept
+) -> None:
     told = rf"(?i)^The worker group can never be placed: .*{why} Ask for what there is"
     with pytest.raises(ControllerError, match=told) as caught:
         fit(loops.steps, kept(), scaling)
@@ -519,5 +521,5 @@ def test_a_run_in_a_task_and_in_a_thread(kept: Kept, tmp_path: Path) -> None:
     assert nbaccel.get(in_a_task) == found[0].metrics == {"step": 1, "loss": 0.5}
 
 
-def test_a_task_may_not_take_what_a_gang_holds(cluster: Place) -> None:
+def test_a_task_may_not_take_what_a_worker_group_holds(cluster: Place) -> None:
     wait_until(lambda: nbaccel.available_resources().get("CPU") == 4, "the worker groups' CPUs")

@@ -57,7 +57,7 @@ def test_the_example_of_ddp_learns_and_goes_on_from_its_checkpoint(workers: None
 
 @pytest.mark.extra("lightning")
 @pytest.mark.slow
-def test_lightning_trains_in_a_gang_and_goes_on_from_its_checkpoint(workers: None, results: None) -> None:
+def test_lightning_trains_in_a_worker_group_and_goes_on_from_its_checkpoint(workers: None, results: None) -> None:
     main = example("lightning")
     result = main(epochs=2, accelerator="cpu")
     assert result.return_value == {"size": 2, "rank": 0, "batches": 2}  # half of the 4 batches
@@ -70,7 +70,7 @@ def test_lightning_trains_in_a_gang_and_goes_on_from_its_checkpoint(workers: Non
 @pytest.mark.extra("transformers")
 @pytest.mark.extra("accelerate")
 @pytest.mark.slow
-def test_transformers_trains_in_a_gang_and_reports_what_it_logs(workers: None, results: None) -> None:
+def test_transformers_trains_in_a_worker_group_and_reports_what_it_logs(workers: None, results: None) -> None:
     result = example("transformers")(epochs=2, use_cpu=True)
     assert result.return_value == {"size": 2, "steps": 4}  # 16 rows, 2 ranks, 4 rows each, 2 epochs
     assert [each["step"] for each in result.history] == [2, 2, 4, 4, 4]
@@ -83,7 +83,7 @@ def test_transformers_trains_in_a_gang_and_reports_what_it_logs(workers: None, r
 
 @pytest.mark.extra("jax")
 @pytest.mark.slow
-def test_jax_connects_the_processes_of_a_gang(workers: None, kept: Kept) -> None:
+def test_jax_connects_the_processes_of_a_worker_group(workers: None, kept: Kept) -> None:
     two = ScalingConfig(num_workers=2)
     result = JaxTrainer(framework_loops.jax, train_loop_config={}, scaling_config=two, run_config=kept()).fit()
     assert result.return_value == {"size": 2, "platform": "cpu", "sum": 6.0}

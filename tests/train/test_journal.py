@@ -47,6 +47,15 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert past.deleted == {"checkpoint_000001"} and past.next_report == 3
 
 
+def test_an_older_journal_whose_worker_groups_have_another_word_says_the_same(tmp_path: Path) -> None:
+    write(tmp_path)
+    now, file = read(tmp_path), tmp_path / FILE
+    file.write_text(file.read_text().replace('"worker_group":', '"gang":'))
+    older = read(tmp_path)
+    assert '"gang":1' in file.read_text().replace(" ", "")
+    assert (older.reports, older.kept, older.next_report) == (now.reports, now.kept, now.next_report)
+
+
 @pytest.mark.slow
 def test_cut_at_every_byte_it_is_what_the_whole_lines_say(tmp_path: Path) -> None:
     write(tmp_path)
@@ -137,7 +146,7 @@ def test_a_checkpoint_whose_line_finds_the_disk_full_is_taken_up_by_the_next_run
     opened = open_run(RunConfig(name="run", storage_path=str(tmp_path)), "")
     opened.close()
     assert opened.past.kept == [Kept("checkpoint_000000", 0, {"loss": 1})]
-    assert "goes on from checkpoint_000000" in opened.said
+    assert "goes on from checkpoint_000000" in opened.notice
 
 
 def test_runs_without_a_name_that_begin_in_one_second_share_nothing(tmp_path: Path) -> None:
@@ -147,7 +156,7 @@ def test_runs_without_a_name_that_begin_in_one_second_share_nothing(tmp_path: Pa
     first.close()
     third = open_run(config, "train_2026-11-21_22-54-01")
     names = [each.name.removeprefix("train_2026-11-21_22-54-01") for each in (first, second, third)]
-    assert (names, third.said, third.past.name) == (["", "-2", "-3"], "", third.name)
+    assert (names, third.notice, third.past.name) == (["", "-2", "-3"], "", third.name)
     second.close()
     third.close()
 

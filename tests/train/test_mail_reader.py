@@ -71,7 +71,7 @@ def test_an_end_without_a_message_of_its_own_waits_for_those_before(driver: Driv
 def test_nothing_is_read_that_nobody_wants_any_more(driver: Driver) -> None:
     driver.news.after_all(lambda: setattr(driver, "wants", False))
     driver.answer(2, 1, [])
-    driver.answer(1, 1, ["of an ended gang"])
+    driver.answer(1, 1, ["of an ended worker group"])
     driver.answer(0, 0, ["report 0"])
     assert driver.said == ["report 0"]
 

@@ -62,7 +62,7 @@ def test_all_ranks_stop_after_the_same_report() -> None:
     run(body())
 
 
-def test_what_an_ended_gang_says_is_dropped() -> None:
+def test_what_an_ended_worker_group_says_is_dropped() -> None:
     async def body() -> None:
         box = await started()
         await box.begin(1, 2, 5)
@@ -85,7 +85,7 @@ def test_ranks_meet_and_get_what_rank_zero_gave() -> None:
     run(body())
 
 
-def test_a_new_gang_lets_go_of_those_who_wait() -> None:
+def test_a_new_worker_group_lets_go_of_those_who_wait() -> None:
     async def body() -> None:
         box = await started(2)
         waiting = asyncio.create_task(box.meet(0, "barrier/1", 0, None))
@@ -117,7 +117,7 @@ def test_a_rank_waits_for_the_commit_of_its_last_checkpoint() -> None:
     run(body())
 
 
-@pytest.mark.parametrize("how", ["stop", "a new gang", "the run's end", "a part is missing"])
+@pytest.mark.parametrize("how", ["stop", "a new worker group", "the run's end", "a part is missing"])
 def test_a_rank_that_waits_for_a_commit_goes_on_when_nobody_is_to_wait(how: str) -> None:
     async def body() -> None:
         box = await started()
@@ -125,7 +125,7 @@ def test_a_rank_that_waits_for_a_commit_goes_on_when_nobody_is_to_wait(how: str)
         match how:
             case "stop":
                 await box.stop(0)
-            case "a new gang":
+            case "a new worker group":
                 await box.begin(1, 2, 0)
             case "the run's end":
                 await box.begin(-1, 0, 0)

@@ -29,7 +29,7 @@ def test_the_ranks_that_have_not_come_are_named() -> None:
     meeting_point.wait_for_all(store, seat(2, 3), 0, PATIENTLY)
 
 
-def test_ranks_of_a_gang_before_do_not_count() -> None:
+def test_ranks_of_a_worker_group_before_do_not_count() -> None:
     store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=PATIENTLY)
     for rank in range(2):
         store.set(f"nbaccel/here/0/{rank}", "1")

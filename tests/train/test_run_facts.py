@@ -57,7 +57,7 @@ def test_each_rank_has_a_dot_that_follows_the_controllers_events() -> None:
         ("stopped", None),
         ("failed", None),
     ]
-    assert run_snapshot.gang_words(shown) == "4 workers on GPU 0, 1, 2, 3"
+    assert run_snapshot.worker_words(shown) == "4 workers on GPU 0, 1, 2, 3"
     assert shown.ranks[1].pid == 101 and shown.state == "running"
 
 
@@ -66,7 +66,7 @@ def test_a_run_goes_through_its_states() -> None:
     run.worker_group_begins(2)
     run.waits("2 CPUs are held by others")
     assert (drawn(run).state, drawn(run).why) == ("waiting", "2 CPUs are held by others")
-    assert run_snapshot.gang_words(drawn(run)) == "2 workers with 1 CPU each"
+    assert run_snapshot.worker_words(drawn(run)) == "2 workers with 1 CPU each"
     run.worker_group_stands(seats(2), 0)
     assert (drawn(run).state, drawn(run).why) == ("running", "")
     run.failures += 1
@@ -130,7 +130,7 @@ def test_workers_and_checkpoints_beyond_those_with_a_row_are_counted() -> None:
     kept = [Kept(f"checkpoint_{n:06}", n, {}) for n in range(500)]
     shown = drawn(facts(200, each={"GPU": 1.0}), *kept)
     assert run_snapshot.checkpoint_words(shown) == "500 checkpoints, newest checkpoint_000499"
-    assert run_snapshot.gang_words(shown).startswith("200 workers on ")
+    assert run_snapshot.worker_words(shown).startswith("200 workers on ")
     assert "64 running, and 136 more" in run_card.html(shown, 1010.0)
 
 

@@ -89,7 +89,7 @@ def test_tpus_of_several_hosts_are_refused_with_what_to_use() -> None:
         ScalingConfig(num_workers=2, use_tpu=True, topology="2x2x2", accelerator_type="TPU-V4")
 
 
-def test_the_gangs_resources_of_the_examples() -> None:
+def test_the_worker_groups_resources_of_the_examples() -> None:
     half = ScalingConfig(num_workers=8, use_gpu=True, resources_per_worker={"CPU": 4, "GPU": 0.5})
     assert half.total_resources == {"CPU": 32, "GPU": 4}
     assert half.bundles(8) == [{"CPU": 4, "GPU": 0.5}] * 8

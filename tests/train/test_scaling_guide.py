@@ -36,7 +36,7 @@ def runs_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.filterwarnings("ignore:ScalingConfig.trainer_resources:DeprecationWarning")
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_gang_of_each_config_holds_what_the_guide_says(name: str, sixteen: Place) -> None:
+def test_a_worker_group_of_each_config_holds_what_the_guide_says(name: str, sixteen: Place) -> None:
     text, total = CONFIGS[name]
     config = in_a_cell(f"from ray.train import ScalingConfig\nscaling_config = {text}")["scaling_config"]
     assert {key: amount for key, amount in config.total_resources.items() if ":" not in key} == total

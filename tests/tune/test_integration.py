@@ -110,7 +110,7 @@ class TestInTrials:
         assert ("ray/tune/loss", 9, 1) in written and written[-1] == ({"x": 3}, 9)
 
     def test_a_run_in_a_trial_takes_rays_callback(self, kept: Kept) -> None:
-        results = tune.Tuner(in_a_gang, param_space={"x": 2}, run_config=kept()).fit()
+        results = tune.Tuner(in_a_worker_group, param_space={"x": 2}, run_config=kept()).fit()
         assert [str(each) for each in results.errors] == [] and results[0].metrics["loss"] == 2  # type: ignore[index]
 
     def test_small_arrays_are_metrics(self, kept: Kept) -> None:
@@ -119,7 +119,7 @@ class TestInTrials:
         assert result.metrics["deep"] == {"list": [[1.0, 2.0]]}
 
 
-def in_a_gang(config: dict[str, Any]) -> None:
+def in_a_worker_group(config: dict[str, Any]) -> None:
     from nbaccel.tune.integration import TuneReportCallback
 
     run_config = train.RunConfig(name="inner", callbacks=[TuneReportCallback()])

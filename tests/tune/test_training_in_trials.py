@@ -77,7 +77,7 @@ def test_a_checkpoint_that_only_other_ranks_bring_goes_with_the_next_report() ->
     assert trial.told == [({"n": 0}, ""), ({"n": 1}, "a")]
 
 
-def test_what_a_restarted_gang_reports_again_is_handed_on_once() -> None:
+def test_what_a_restarted_worker_group_reports_again_is_handed_on_once() -> None:
     trial = Noting()
     forwarding = Forwarding(trial)
     for number in (0, 1):
@@ -98,8 +98,8 @@ def test_nothing_is_handed_on_after_the_report_that_ends_the_trial() -> None:
     assert len(trial.told) == 2 and isinstance(forwarding.ends, StopTraining)
 
 
-def test_a_trial_of_a_trainer_holds_what_its_gang_does() -> None:
-    trial = TrainerTrial(trainer_of(trainables.gang_steps))
+def test_a_trial_of_a_trainer_holds_what_its_worker_group_does() -> None:
+    trial = TrainerTrial(trainer_of(trainables.group_steps))
     asked = resources_of(trial.resources, {})
     assert asked.total == {"CPU": 2} and asked.task_options() == {"num_cpus": 0}
     asked = resources_of(trial.resources, {"scaling_config": {"num_workers": 3, "use_gpu": True}})
@@ -117,16 +117,16 @@ def test_a_trial_of_a_trainer_holds_what_its_gang_does() -> None:
 )
 def test_another_space_than_a_trainers_is_refused(space: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        TrainerTrial(trainer_of(trainables.gang_steps)).check(space)
+        TrainerTrial(trainer_of(trainables.group_steps)).check(space)
 
 
 def test_with_resources_says_where_a_trainer_asks_for_them() -> None:
     with pytest.raises(ValueError, match="hold what its scaling_config asks for"):
-        tune.with_resources(trainer_of(trainables.gang_steps), {"cpu": 1})
+        tune.with_resources(trainer_of(trainables.group_steps), {"cpu": 1})
 
 
 def test_callbacks_of_a_tuned_trainer_are_refused() -> None:
-    trainer = trainer_of(trainables.gang_steps, run_config=train.RunConfig(callbacks=[train.UserCallback()]))
+    trainer = trainer_of(trainables.group_steps, run_config=train.RunConfig(callbacks=[train.UserCallback()]))
     with pytest.raises(ValueError, match=r"Tuner\(run_config=tune.RunConfig\(callbacks"):
         tune.Tuner(trainer)
 
@@ -136,7 +136,7 @@ def test_callbacks_of_a_tuned_trainer_are_refused() -> None:
 
 @pytest.mark.usefixtures("cluster")
 class TestRuns:
-    def test_a_trainers_trials_are_its_gangs(self, kept: Kept) -> None:
+    def test_a_trainers_trials_are_its_worker_groups(self, kept: Kept) -> None:
         space = {
             "train_loop_config": {"x": tune.grid_search([3, 1])},
             "scaling_config": {
@@ -144,7 +144,7 @@ class TestRuns:
             },
         }
         results = tune.Tuner(
-            trainer_of(trainables.gang_steps, train_loop_config={"steps": 2, "x": 9}),
+            trainer_of(trainables.group_steps, train_loop_config={"steps": 2, "x": 9}),
             param_space=space,
             tune_config=tune.TuneConfig(metric="loss", mode="min"),
             run_config=kept(checkpoint_config=tune.CheckpointConfig(num_to_keep=1)),
@@ -158,40 +158,40 @@ class TestRuns:
         names = [name for _, folders, _ in os.walk(best.path) for name in folders if name.startswith("checkpoint_")]
         assert names == ["checkpoint_000001"]  # the run's own copies are gone
 
-    def test_a_gang_that_fails_goes_on_from_the_trials_checkpoint(self, kept: Kept, tmp_path: Path) -> None:
+    def test_a_worker_group_that_fails_goes_on_from_the_trials_checkpoint(self, kept: Kept, tmp_path: Path) -> None:
         loop = {"x": 1, "steps": 4, "fails_in": 2, "folder": str(tmp_path)}
         config = kept(failure_config=tune.FailureConfig(max_failures=1))
-        (result,) = tune.Tuner(trainer_of(trainables.gang_steps, train_loop_config=loop), run_config=config).fit()
+        (result,) = tune.Tuner(trainer_of(trainables.group_steps, train_loop_config=loop), run_config=config).fit()
         assert result.error is None and [each["step"] for each in result.history] == [0, 1, 2, 3]
 
-    def test_a_stop_rule_ends_the_gang(self, kept: Kept, tmp_path: Path) -> None:
-        trainer = trainer_of(trainables.gang_until_stopped, train_loop_config={"folder": str(tmp_path)})
+    def test_a_stop_rule_ends_the_worker_group(self, kept: Kept, tmp_path: Path) -> None:
+        trainer = trainer_of(trainables.group_until_stopped, train_loop_config={"folder": str(tmp_path)})
         (result,) = tune.Tuner(trainer, run_config=kept(stop={"training_iteration": 3})).fit()
         assert result.state == "stopped" and [each["number"] for each in result.history] == [0, 1, 2]
         assert {each.name for each in tmp_path.glob("ended-*")} == {"ended-0", "ended-1"}
 
     @pytest.mark.parametrize("is_trainer", [True, False])
-    def test_an_interrupted_gang_that_never_reports_has_time_to_tidy_up(
+    def test_an_interrupted_worker_group_that_never_reports_has_time_to_tidy_up(
         self, kept: Kept, tmp_path: Path, is_trainer: bool
     ) -> None:
         loop = {"folder": str(tmp_path)}
         if is_trainer:
-            tuner = tune.Tuner(trainer_of(trainables.gang_silent, 1, train_loop_config=loop), run_config=kept())
+            tuner = tune.Tuner(trainer_of(trainables.group_silent, 1, train_loop_config=loop), run_config=kept())
         else:
             trainable = tune.with_resources(trainables.fits_silent, {"cpu": 1})
             tuner = tune.Tuner(trainable, param_space=loop, run_config=kept())
         runner = tuner._start()
-        wait_until(lambda: (tmp_path / "there").exists(), "the gang")
+        wait_until(lambda: (tmp_path / "there").exists(), "the worker group")
         runner.stop()
         runner.stop()
         runner.wait_with_ladder()
         (trial,) = runner.experiment.trials.values()
         assert (tmp_path / "ended").exists() and not trial.has_ended  # a restored experiment goes on with it
 
-    def test_the_third_stop_kills_a_gang_that_tidies_up_for_ever(self, kept: Kept, tmp_path: Path) -> None:
+    def test_the_third_stop_kills_a_worker_group_that_tidies_up_for_ever(self, kept: Kept, tmp_path: Path) -> None:
         loop = {"folder": str(tmp_path), "tidies_for_s": 300}
-        runner = tune.Tuner(trainer_of(trainables.gang_silent, 1, train_loop_config=loop), run_config=kept())._start()
-        wait_until(lambda: (tmp_path / "there").exists(), "the gang")
+        runner = tune.Tuner(trainer_of(trainables.group_silent, 1, train_loop_config=loop), run_config=kept())._start()
+        wait_until(lambda: (tmp_path / "there").exists(), "the worker group")
         runner.stop()
         runner.stop()
         wait_until(lambda: (tmp_path / "tidies").exists(), "the interrupt")
@@ -200,12 +200,12 @@ class TestRuns:
         (trial,) = runner.experiment.trials.values()
         assert not (tmp_path / "ended").exists() and not trial.has_ended
 
-    def test_what_the_gang_of_a_killed_trial_holds_comes_back(self, kept: Kept, tmp_path: Path) -> None:
+    def test_what_the_worker_group_of_a_killed_trial_holds_comes_back(self, kept: Kept, tmp_path: Path) -> None:
         loop = {"folder": str(tmp_path), "tidies_for_s": 0}
-        trainer = trainer_of(trainables.gang_silent, 3, train_loop_config=loop)
+        trainer = trainer_of(trainables.group_silent, 3, train_loop_config=loop)
         config = kept(failure_config=tune.FailureConfig(max_failures=1))
         runner = tune.Tuner(trainer, run_config=config)._start()
-        wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 3, "the gang")
+        wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 3, "the worker group")
         (trial,) = runner.experiment.trials.values()
         os.kill(wait_until(lambda: trial.pid, "the experiment to know of the trial's process"), signal.SIGKILL)
         wait_until(lambda: len(list(tmp_path.glob("there-*"))) == 6, "the worker group of the second attempt")
@@ -214,8 +214,8 @@ class TestRuns:
         runner.wait_with_ladder()
         assert trial.attempts == 2 and not trial.has_ended
 
-    def test_a_misspelt_metric_of_a_gang_is_told(self, kept: Kept) -> None:
-        trainer = trainer_of(trainables.gang_steps, 1, train_loop_config={"x": 1, "steps": 2})
+    def test_a_misspelt_metric_of_a_worker_group_is_told(self, kept: Kept) -> None:
+        trainer = trainer_of(trainables.group_steps, 1, train_loop_config={"x": 1, "steps": 2})
         tuner = tune.Tuner(trainer, tune_config=tune.TuneConfig(metric="los", mode="min"), run_config=kept())
         with pytest.raises(ValueError, match=r"the metric 'los'.*Did you mean 'loss'?"):
             tuner.fit()
@@ -239,7 +239,7 @@ class TestRuns:
 
     def test_reports_without_the_metric_stay_with_a_run_that_is_a_part_of_its_trial(self, kept: Kept) -> None:
         def folds(config: dict[str, Any]) -> None:
-            trainer = trainer_of(trainables.gang_steps, 0, train_loop_config={"x": 1, "steps": 1})
+            trainer = trainer_of(trainables.group_steps, 0, train_loop_config={"x": 1, "steps": 1})
             tune.report({"mean": sum((trainer.fit().metrics or {})["loss"] for _ in range(2)) / 2})
 
         options = tune.TuneConfig(metric="mean", mode="min")

@@ -71,7 +71,7 @@ def rooms(config: dict[str, Any]) -> dict[str, Any]:
     return {"loss": 0, "rooms": placed(), "id": tune.get_context().get_trial_id()}
 
 
-def gang_rooms(config: dict[str, Any]) -> None:
+def group_rooms(config: dict[str, Any]) -> None:
     train.report({"loss": 0, "rooms": placed()})
 
 
@@ -164,7 +164,7 @@ def fits(config: dict[str, Any]) -> None:
     """Fit a trainer in the trial, and report in the trial before and after."""
     tune.report({"loss": config["x"]})
     inner = DataParallelTrainer(
-        gang_steps,
+        group_steps,
         train_loop_config=config,
         scaling_config=train.ScalingConfig(num_workers=config["workers"]),
         run_config=train.RunConfig(name="inner"),
@@ -173,7 +173,7 @@ def fits(config: dict[str, Any]) -> None:
     tune.report({"loss": found["loss"] + 1})
 
 
-def gang_steps(config: dict[str, Any]) -> None:
+def group_steps(config: dict[str, Any]) -> None:
     """Report a loss for each step in all ranks; rank 0 brings a checkpoint, and the ranks go on from one."""
     context = train.get_context()
     checkpoint = train.get_checkpoint()
@@ -186,7 +186,7 @@ def gang_steps(config: dict[str, Any]) -> None:
         train.report(metrics, checkpoint=saved)
 
 
-def gang_until_stopped(config: dict[str, Any]) -> None:
+def group_until_stopped(config: dict[str, Any]) -> None:
     """Report until somebody ends the run; each rank says that it was ended. None is far ahead: one that is stopped
     while another has not reported would have that one interrupted, and killed where it stands still.
     """
@@ -200,7 +200,7 @@ def gang_until_stopped(config: dict[str, Any]) -> None:
         (Path(config["folder"]) / f"ended-{train.get_context().get_world_rank()}").touch()
 
 
-def gang_silent(config: dict[str, Any]) -> None:
+def group_silent(config: dict[str, Any]) -> None:
     """Never report; an interrupt ends it, and then it takes a while to tidy up."""
     try:
         (Path(config["folder"]) / f"there-{os.getpid()}").touch()
@@ -235,4 +235,4 @@ def asks_whether_to_stop(config: dict[str, Any]) -> dict[str, Any]:
 
 def fits_silent(config: dict[str, Any]) -> None:
     """Fit a trainer whose function never reports."""
-    DataParallelTrainer(gang_silent, train_loop_config=config, scaling_config=train.ScalingConfig(num_workers=1)).fit()
+    DataParallelTrainer(group_silent, train_loop_config=config, scaling_config=train.ScalingConfig(num_workers=1)).fit()

@@ -71,7 +71,7 @@ function tabsOf({ runs, experiments = [], served = [] }: Given, ended: boolean) 
   ];
 }
 
-// ---- The Runs view: a line for each run, opened with its gang, curves, checkpoints, and how to stop or resume it.
+// ---- The Runs view: a line for each run, opened with its workers, curves, checkpoints, and how to stop or resume it.
 
 const OPEN_AT_FIRST = 2; // runs under way; if there is none, the latest one is open
 
@@ -127,7 +127,7 @@ function drawRun(run: RunView, state: State, open: boolean) {
 function details(run: RunView) {
   return [
     whyLine(run),
-    run.gang && <p key="gang">{run.gang}</p>,
+    run.workers && <p key="workers">{run.workers}</p>,
     run.ranks.length > 0 && (
       <ul key="ranks" class="ranks" aria-label={`Ranks: ${run.rankCounts}`}>
         {run.ranks.map(drawRank)}
@@ -190,7 +190,7 @@ export function runView(run: Run, now: number, ended: boolean) {
     underWay: underWay && !ended,
     time: timeWords(run, now),
     progress: progressWords(run),
-    gang: ranks.length ? gangWords(run) : "",
+    workers: ranks.length ? workerWords(run) : "",
     metrics: metricWords(run),
     ranks: ranks.map((rank) => rankView(rank, run)),
     rankCounts: rankCounts(run),
@@ -225,7 +225,7 @@ function rankView(rank: RankDot, run: Run) {
 }
 
 /** "2 workers on GPU 0, 1 · nccl"; without devices, the resources of each worker. */
-export function gangWords(run: Run) {
+export function workerWords(run: Run) {
   const held: Record<string, string[]> = {};
   for (const rank of run.ranks ?? []) {
     for (const [resource, ids] of Object.entries(rank.devices ?? {}))

@@ -55,8 +55,8 @@ class Report(msgspec.Struct, array_like=True):
 
 
 # What workers with a preloaded library are likely to import next. Each process of a training run would import the
-# first by itself: with it here, a gang of two begins in less than half the time. torch imports `_dynamo` when a process
-# makes its first optimizer: 1.7 s of computing, and 18 ms with it here (torch 2.13, x86_64).
+# first by itself: with it here, a worker group of two begins in less than half the time. torch imports `_dynamo` when
+# a process makes its first optimizer: 1.7 s of computing, and 18 ms with it here (torch 2.13, x86_64).
 _COMPANIONS = {"torch": ("nbaccel.train.torch.config", "torch._dynamo")}
 
 

@@ -185,9 +185,9 @@ def without_password(storage: Any) -> Any:
 def not_opened(storage: Any, error: BaseException) -> ValueError:
     """The error of a storage that cannot be opened, without a password that its URL may have."""
     first = next(iter(str(error).strip().splitlines()), "")
-    said = without_password(storage)
+    text = without_password(storage)
     return ValueError(
-        f"OptunaSearch(storage={said!r}) cannot be opened: {type(error).__name__}: {first.rstrip('.')}. "
+        f"OptunaSearch(storage={text!r}) cannot be opened: {type(error).__name__}: {first.rstrip('.')}. "
         "It is a storage object of Optuna or a URL: 'sqlite:///study.db' is a file in this folder, "
         "'sqlite:////data/study.db' one with a whole path, whose folder must exist. Other databases need their own "
         "package, such as psycopg2 for PostgreSQL."
@@ -347,8 +347,8 @@ class StudySpace:
 
 
 def _label(index: int, value: Any) -> str:
-    said = getattr(value, "__name__", None) or repr(value)
-    return f"{index}: {said}"[:_LABEL]
+    text = getattr(value, "__name__", None) or repr(value)
+    return f"{index}: {text}"[:_LABEL]
 
 
 def from_flat(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -505,8 +505,8 @@ class StudySource:
             return None
         number = self._made
         try:
-            asked = self.study.ask(self._space.distributions)
-            extra = self._suggest(asked) or {} if self._suggest else {}
+            optuna_trial = self.study.ask(self._space.distributions)
+            extra = self._suggest(optuna_trial) or {} if self._suggest else {}
         except ValueError as error:
             raise of_asking(error, self.study, self._space.distributions) from error
         if not isinstance(extra, Mapping):
@@ -514,15 +514,15 @@ class StudySource:
                 f"The function of OptunaSearch(space) returned {extra!r}: it may return a dict of further parameters."
             )
         name = f"{self._prefix}_{number:05d}"
-        asked.set_user_attr(_OURS, name)
+        optuna_trial.set_user_attr(_OURS, name)
         chosen = {
-            each: (value, self._optuna.distributions.distribution_to_json(asked.distributions[each]))
-            for each, value in asked.params.items()
+            each: (value, self._optuna.distributions.distribution_to_json(optuna_trial.distributions[each]))
+            for each, value in optuna_trial.params.items()
         }
-        trial = Trial(name, number, {**self._config(number, asked.params), **from_flat(extra)}, chosen=chosen)
+        trial = Trial(name, number, {**self._config(number, optuna_trial.params), **from_flat(extra)}, chosen=chosen)
         trial.drawn = tuple(dict.fromkeys((*self._drawn, *chosen)))
         self._made += 1
-        self._live[name] = asked
+        self._live[name] = optuna_trial
         return trial
 
     def _config(self, number: int, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -540,25 +540,25 @@ class StudySource:
 
     def on_result(self, trial: Trial, result: Mapping[str, Any], ends: bool = False) -> None:
         """Tell of a report."""
-        asked = self._live.get(trial.id)
+        optuna_trial = self._live.get(trial.id)
         step, value = result.get("training_iteration"), self._values(result)
-        if asked is None or value is None or len(value) > 1 or not isinstance(step, int):
+        if optuna_trial is None or value is None or len(value) > 1 or not isinstance(step, int):
             return
         if step > self._steps.get(trial.id, -1):  # Optuna keeps the first value of a step
             self._steps[trial.id] = step
-            asked.report(value[0], step)
+            optuna_trial.report(value[0], step)
 
     def on_end(self, trial: Trial) -> None:
         """Tell how a trial has ended for good."""
         self._steps.pop(trial.id, None)
         state, values = self._outcome(trial)
-        asked = self._live.pop(trial.id, None)
-        if asked is None:
+        optuna_trial = self._live.pop(trial.id, None)
+        if optuna_trial is None:
             self._add_past(trial)
         elif state.name == "COMPLETE":
-            self.study.tell(asked, values)
+            self.study.tell(optuna_trial, values)
         else:
-            self.study.tell(asked, state=state)
+            self.study.tell(optuna_trial, state=state)
 
     def replay(self, trials: Iterable[Trial]) -> None:
         """Tell of the trials of a journal. In a storage, those that the study has stay as they are."""
