@@ -63,7 +63,7 @@ def schema() -> dict[str, Any]:
     """The JSON Schema of all questions and answers."""
     questions = reduce(or_, QUESTIONS.values())
     (asked, answered), records = msgspec.json.schema_components([questions, ANSWERS], ref_template="#/$defs/{name}")
-    for record in records.values():  # msgspec took docstrings with their indentation before 0.22
+    for record in records.values():  # msgspec took docstrings with their indentation before 0.23
         if "description" in record:
             record["description"] = cleandoc(record["description"])
     return {
