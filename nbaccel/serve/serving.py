@@ -359,6 +359,8 @@ def _show(name: str, route_prefix: str | None, facts: dict[str, Any], made: bool
         _notice(f"{name}: nothing has changed.")
         return
     where = f" at {facts['url']}{route_prefix}" if route_prefix is not None else ""
+    if where and (route := _route(name)):
+        where = f" at {route} below the JupyterHub, and on its machine{where}"
     token = " Requests need the token of serve.token_of()." if made else ""
     is_other = facts["is_new"] and facts["wanted_port"] is None and facts["port"] != 8000
     port = " (the ports before are taken)" if is_other else ""

@@ -178,6 +178,7 @@ def test_below_a_jupyterhub_the_views_name_the_address_that_has_its_login(place:
     assert done.returncode == 0, done.stderr
     route, line = done.stdout.splitlines()
     assert route == "/user/ana/nbaccel/serve/my%20app/" and route in line
+    assert f"my app is served at {route} below the JupyterHub, and on its machine at http://127.0.0.1:" in done.stderr
 
 
 def test_what_shows_applications_outlives_a_door_that_does_not_answer(tmp_path: Path) -> None:
