@@ -34,6 +34,7 @@ settings.register_profile(
 settings.load_profile("same in every run")
 
 NOW = 1_700_000_000.0
+PATH = os.environ["PATH"]
 HERE = Path(__file__).parent
 # The longest lanes, in this order.
 ENGINES_ON_RAY, BROWSER, PANEL_IN_BROWSER = "engines on ray", "browser", "panel in a browser"
@@ -96,6 +97,15 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """The length of the list of skips, so that a growing one is seen."""
     terminalreporter.write_line(f"engines: {len(SKIPS)} promises are not kept by every engine (tests/engines/skips.py)")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """A test that leaves another PATH fails itself, and not one that needs a program later."""
+    yield
+    left = os.environ.get("PATH")
+    os.environ["PATH"] = PATH
+    assert left == PATH
 
 
 @pytest.fixture(scope="session", autouse=True)

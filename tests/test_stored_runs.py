@@ -26,7 +26,7 @@ def train(storage: Path, name: str, end: str = "", error: str = "") -> Path:
     folder = storage / name
     folder.mkdir(parents=True)
     journal = Journal(folder)
-    journal.begin(name, CheckpointConfig(), {"lr": 0.1, "model": print})
+    journal.begin(name, CheckpointConfig(), {"lr": 0.1, "model": len})
     journal.worker_group(0, 0, "", [])
     for number, loss in enumerate([1.0, 0.5]):
         journal.report(number, 0, {"loss": loss})
@@ -137,7 +137,7 @@ def test_the_curves_of_a_run_have_its_config_and_nothing_that_was_made_again(wor
     file = folder / FILE
     file.write_text(file.read_text().replace('"worker_group":', f'"{word}":'))
     (found,) = stored_runs.with_curves(tmp_path, ["mnist", "none", ".."])
-    assert found.config == {"lr": 0.1, "model": "<built-in function print>"}
+    assert found.config == {"lr": 0.1, "model": "<built-in function len>"}
     (curve,) = found.curves
     assert curve.name == "loss" and [(at, value) for at, _, value in curve.points] == [(0, 1.0), (1, 0.4), (2, 0.2)]
     assert all(0 <= seconds < 60 for _, seconds, _ in curve.points) and runs(tmp_path)[0].curves == []

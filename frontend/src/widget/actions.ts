@@ -19,19 +19,26 @@ const TAKEN_WITHIN_MS = 1500; // a kernel that is reached at all answers in a te
 /** @returns what ends it */
 export function actions(root: HTMLElement, source: Source, state: State, view: View): () => void {
   const waitingFor = new Map(); // id -> the timer that runs until the kernel has taken the message
+  const tooLate = new Set<string>(); // ids of which the second way has told the outcome: the kernel's is another
   const say = speaker(state, view);
   const wanted = () => state.range ?? state.shown; // of the timeline: what was chosen last may not be drawn yet
 
   /** Send something that should reach the kernel now, and say so when it does not. */
   const order = (message: any, name: string) => {
     state.doubted = "";
+    tooLate.delete(message.id);
     source.send(message);
     state.asked.add(message.id);
     clearTimeout(waitingFor.get(message.id));
     waitingFor.set(
       message.id,
       setTimeout(() => {
-        if (!["retry", "curl"].includes(message.say) && secondWay(root, source, message, say)) return;
+        const first = (words: string) => {
+          if (!waitingFor.delete(message.id)) return; // the kernel has told it
+          tooLate.add(message.id);
+          say(words);
+        };
+        if (!["retry", "curl"].includes(message.say) && secondWay(root, source, message, first)) return;
         say(
           `The kernel is busy and takes messages only between cells: ${name} is told when the running cell ends. To end the cell itself, use Stop.`,
         );
@@ -175,7 +182,7 @@ export function actions(root: HTMLElement, source: Source, state: State, view: V
     pressed(event, root, acts, view);
   };
   const heard = source.listen((message) => {
-    if (message.say === "taken") {
+    if (message.say === "taken" && !tooLate.delete(message.id)) {
       if (message.copy && waitingFor.has(message.id)) copyText(root.ownerDocument, message.copy);
       clearTimeout(waitingFor.get(message.id));
       waitingFor.delete(message.id);
