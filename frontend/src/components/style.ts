@@ -45,7 +45,7 @@ border:1px solid var(--line);border-radius:4px;padding:1px 8px;min-height:24px;m
 & :focus-visible{outline:2px solid var(--focus);outline-offset:1px}
 & .chip{border:1px solid var(--line);border-radius:9px;padding:0 7px;font-size:.88em;color:var(--quiet);white-space:nowrap}
 & .chip.urgent{border-color:var(--warn);color:var(--ink);font-weight:600}
-& .tabs{display:flex;flex-wrap:wrap;gap:2px 8px;border-bottom:1px solid var(--line);margin-top:8px}
+& .tabs{display:grid;grid-template-columns:repeat(auto-fill,minmax(86px,1fr));gap:2px;border-bottom:1px solid var(--line);margin-top:8px}
 & [role=tab]{border:0;border-bottom:2px solid transparent;border-radius:4px 4px 0 0;padding:3px 6px;color:var(--quiet);text-align:left}
 & [role=tab][aria-selected=true]{color:var(--ink);font-weight:600;border-bottom-color:var(--focus)}
 & .count,& .goes{border:0;padding:0;text-decoration:underline var(--line);text-underline-offset:3px}& .goes{min-height:0}
@@ -156,7 +156,6 @@ pointer-events:none;box-shadow:0 2px 8px rgba(0,0,0,.2);overflow-wrap:anywhere}
 & tbody tr td{overflow-wrap:anywhere}
 & td[data-head]:not(:empty):before{content:attr(data-head) " ";color:var(--quiet)}
 & tr.gap{padding:0;border:0!important}}
-@container (max-width:700px){& .tabs{display:grid;grid-template-columns:repeat(auto-fill,minmax(86px,1fr));gap:2px}}
 @container (max-width:340px){& .top>.urgent{display:none}}
 @container (max-width:320px){& .holders{min-width:0}}
 @media (prefers-reduced-motion:reduce){& *{transition:none!important;animation:none!important}}
