@@ -27,8 +27,9 @@ def inside(place: Place) -> Iterator[Place]:
         at_last.callback(place.clear)
         with ExitStack() as at_the_end:
             at_the_end.callback(_set_back, dict(os.environ), tempfile.tempdir)
+            environ = place.environ  # made from this process's own
             os.environ.clear()
-            os.environ.update(place.environ)
+            os.environ.update(environ)
             tempfile.tempdir = str(place.root / "tmp")
             at_the_end.callback(nbaccel.shutdown)
             yield place

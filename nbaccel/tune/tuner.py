@@ -367,8 +367,8 @@ def run(
 
 
 def _of_arguments(kind: type[Config], given: Mapping[str, Any]) -> Config:
-    """A config from the arguments that have the names of its fields."""
-    return kind(**{each.name: given[each.name] for each in fields(kind) if each.name in given})
+    """A config from the arguments that have the names of its fields; `resume` means another thing there."""
+    return kind(**{each.name: given[each.name] for each in fields(kind) if each.name in given.keys() - {"resume"}})
 
 
 def _run_config(given: dict[str, Any]) -> TuneRunConfig:
