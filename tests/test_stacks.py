@@ -134,6 +134,14 @@ def test_the_frames_of_users_come_in_the_order_of_a_traceback_and_ours_are_left_
     )
 
 
+def test_a_folder_of_the_name_nbaccel_is_not_the_package() -> None:
+    """As a clone is, with a user's notebooks in it."""
+    own = '  File "/home/me/nbaccel/train.py", line 31 in train\n'
+    package = f'  File "{stack_text.__file__}", line 9 in of_users\n'
+    shown = stack_text.of_users(f"Stack (most recent call first):\n{package}{own}")
+    assert shown == '  File "/home/me/nbaccel/train.py", line 31, in train'
+
+
 def test_a_stack_has_the_lines_of_cells_and_files(monkeypatch: pytest.MonkeyPatch) -> None:
     names = SimpleNamespace(place=lambda file, line: f"cell [7] line {line}" if file.startswith("<") else file)
     monkeypatch.setattr(stack_text.sinks, "installed", names)

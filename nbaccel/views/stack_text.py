@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
 
 import msgspec
@@ -11,8 +12,11 @@ from nbaccel.views import sinks
 
 # As faulthandler writes it, or with a comma, as a traceback does.
 FRAME = re.compile(r'File "(?P<file>.*)", line (?P<line>\d+|\?\?\?),? in (?P<name>.*)')
+# Not every folder of the name nbaccel: a clone, with a user's notebooks in it, has it too.
+_PACKAGE = re.escape(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
 _OURS = re.compile(
-    r"[/\\]nbaccel(?:_in_ray)?[/\\]|[/\\]ray[/\\](?:_private|_raylet|util[/\\]tracing)|^<frozen |^<string>"
+    rf"^{_PACKAGE}|[/\\](?:(?:site|dist)-packages[/\\]nbaccel|nbaccel_in_ray)[/\\]"
+    r"|[/\\]ray[/\\](?:_private|_raylet|util[/\\]tracing)|^<frozen |^<string>"
 )
 _OF_LIBRARIES = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3")
 
