@@ -9,11 +9,11 @@ Requests are no tasks, and the head never sees one: they travel as frames over U
 
 - deployments, config, pickling   what a user writes, checked, as a specification (records)
 - serving                         run, delete, status, …: the functions of a driver
-- door, front, http_protocol      HTTP, and the limits on strangers
+- http_server, http_protocol, front  HTTP (the door of the picture), and the limits on strangers
 - controller, deployment_state    what is wanted and what there is; controlling decides, purely
-- replica, asgi, answering        the user's code and its answers
+- replica, asgi, batching         the user's code and its answers
 - handle, callers, routing        calls from Python: one loop a process, one queue a caller
-- link, frames                    the wire; nothing else knows of sockets
+- link                            frames on the wire; nothing else knows of sockets
 
 Serving needs `pip install 'nbaccel[serve]'`; this import does not.
 """

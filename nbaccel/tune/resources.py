@@ -286,7 +286,7 @@ def requested_by(trainable: Any) -> Any:
 #
 # ```
 #   Tuner(trainer, param_space={"train_loop_config": {"lr": …}, "scaling_config": {"num_workers": …}})
-#      └── a task that holds nothing ── trainer.fit() ──► a worker_group, placed as a whole
+#      └── a task that holds nothing ── trainer.fit() ──► a worker group, placed as a whole
 # ```
 
 

@@ -358,6 +358,7 @@ def run(
     {'x': 0}
     """
     given = {**locals(), "checkpoint_config": _with_older(checkpoint_config or TuneCheckpointConfig(), others)}
+    del given["resume"]  # that of a RunConfig is another
     _refuse(others)
     trainable = _trainable(run_or_experiment, resources_per_trial)
     tuner = _tuner(trainable, config, _of_arguments(TuneConfig, given), _run_config(given), resume, resume_config)
@@ -367,8 +368,8 @@ def run(
 
 
 def _of_arguments(kind: type[Config], given: Mapping[str, Any]) -> Config:
-    """A config from the arguments that have the names of its fields; `resume` means another thing there."""
-    return kind(**{each.name: given[each.name] for each in fields(kind) if each.name in given.keys() - {"resume"}})
+    """A config from the arguments that have the names of its fields."""
+    return kind(**{each.name: given[each.name] for each in fields(kind) if each.name in given})
 
 
 def _run_config(given: dict[str, Any]) -> TuneRunConfig:
